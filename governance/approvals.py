@@ -1,0 +1,295 @@
+"""Approvals: asked by a worker, bound to one step key, waiting until somebody decides.
+
+Every change takes the execution's lock first. `governance.decisions` has the deciding.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, cast
+
+from psycopg import AsyncConnection
+
+from governance import canonical, ids, outbox
+from governance.chain.log import append_statement
+from governance.contracts import ApprovalRule
+from governance.db.queries import load
+from governance.db.statements import Row, Statement, fetch_all, fetch_one, pipelined
+from governance.errors import ApprovalUnknown
+from governance.executions import Run, lock_execution, pinned
+from governance.names import ApprovalState, ExecutionState
+from governance.rules.limits import limit
+
+_Q = load("approvals")
+_STEPS = load("steps")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a hold asks for.
+
+    Attributes:
+        key: Step key, 32 bytes.
+        step: Step name.
+        approval: Name of the approval in the contract.
+        n: Which of equal calls, from 1.
+        round: How often the workflow has called this step, from 1.
+        input_digest: Digest of the whole input, 32 bytes.
+        binds_digest: Digest of the bound fields, 32 bytes.
+        title: One line for people, made from shown values only.
+        shown: The values of the contract's `show`, by label.
+    """
+
+    key: bytes
+    step: str
+    approval: str
+    n: int
+    round: int
+    input_digest: bytes
+    binds_digest: bytes
+    title: str
+    shown: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """One approval as people see it. `shown` has only what the contract lists in `show`."""
+
+    id: uuid.UUID
+    execution: uuid.UUID
+    workflow_id: str
+    flow: str
+    state: ApprovalState
+    title: str
+    step: str
+    requested_by: str
+    roles: tuple[str, ...]
+    shown: dict[str, str]
+    input_digest: bytes
+    requested_at: datetime
+    decide_by: datetime | None
+    execute_by: datetime | None
+    rule: ApprovalRule
+    contract_digest: bytes
+    decisions: tuple[Row, ...] = field(default=())
+
+
+async def request(
+    conn: AsyncConnection[Any], run: Run, asked: Request
+) -> tuple[str, uuid.UUID | None]:
+    """Ask for an approval, or find what became of the one asked before.
+
+    Returns:
+        A state and the approval's id: `done` (the step has an outcome; nobody is asked), `denied`
+        (the execution was), or the state of the approval, `pending` for a new one.
+    """
+    [execution], outcome, before = await pipelined(
+        conn,
+        lock_execution(run.execution),
+        (_STEPS["fetch_outcome"], {"key": asked.key}),
+        fetch_for_step(run.execution, asked.step, asked.n),
+    )
+    if outcome and outcome[0]["done"]:
+        return "done", None
+    if execution["state"] == ExecutionState.DENIED:
+        return ExecutionState.DENIED, None
+    for row in before:
+        if row["step_key"] == asked.key:
+            state = await settle(conn, run.execution, row)
+            if _answers(state, row, run, asked):
+                return state, row["id"]
+    return ApprovalState.PENDING, await _insert(conn, run, asked)
+
+
+async def withdraw_step(conn: AsyncConnection[Any], run: Run, step: str, n: int, why: str) -> None:
+    """Stop asking for a step whose call was cancelled. Decided approvals stay as they are."""
+    _, asked = await pipelined(
+        conn, lock_execution(run.execution), fetch_for_step(run.execution, step, n)
+    )
+    for row in asked:
+        if row["state"] == ApprovalState.PENDING:
+            await withdraw_locked(conn, run.execution, row["id"], why)
+
+
+async def get(conn: AsyncConnection[Any], realm: str, approval: uuid.UUID) -> Approval:
+    """One approval with its decisions.
+
+    Raises:
+        ApprovalUnknown: There is no such approval in this realm.
+    """
+    row = await fetch(conn, realm, approval)
+    decisions = await fetch_all(conn, _Q["fetch_decisions"], {"id": approval})
+    return Approval(
+        id=row["id"],
+        execution=row["execution"],
+        workflow_id=row["workflow_id"],
+        flow=row["flow"],
+        state=ApprovalState(row["state"]),
+        title=row["title"],
+        step=row["step"],
+        requested_by=row["actor"],
+        roles=tuple(row["roles"]),
+        shown=cast("dict[str, str]", canonical.loads(row["shown"].encode(), any_keys=True)),
+        input_digest=row["input_digest"],
+        requested_at=row["requested_at"],
+        decide_by=row["decide_by"],
+        execute_by=row["execute_by"],
+        rule=pinned(row["contract_digest"], row["contract_body"]).approvals[row["name"]],
+        contract_digest=row["contract_digest"],
+        decisions=tuple(decisions),
+    )
+
+
+async def list_approvals(
+    conn: AsyncConnection[Any],
+    realm: str,
+    *,
+    state: ApprovalState | None = ApprovalState.PENDING,
+    role: str | None = None,
+    limit: int = 100,
+) -> list[Row]:
+    """Approvals of a realm, oldest first; those that wait, unless another state is asked for."""
+    params = {"realm": realm, "state": state, "role": role, "limit": limit}
+    return await fetch_all(conn, _Q["list_approvals"], params)
+
+
+async def settle(conn: AsyncConnection[Any], execution: uuid.UUID, row: Row) -> ApprovalState:
+    """The state of an approval now, its limits included; a passed limit is recorded.
+
+    The execution's row is locked; `row` has id, state, decide_by, execute_by and now.
+    """
+    state = ApprovalState(row["state"])
+    limit = {ApprovalState.PENDING: "decide_by", ApprovalState.APPROVED: "execute_by"}.get(state)
+    if limit is None or row[limit] is None or row["now"] <= row[limit]:
+        return state
+    payload = {"approval": row["id"].hex, "limit": limit, "was": row[limit].isoformat()}
+    await pipelined(
+        conn,
+        (_Q["change_state"], {"id": row["id"], "state": ApprovalState.EXPIRED, "was": state}),
+        append_statement(execution, "approval.expired", payload),
+        outbox.finish_topic(execution, row["id"].hex),
+    )
+    return ApprovalState.EXPIRED
+
+
+def use_approval(execution: uuid.UUID, key: bytes) -> Statement:
+    """The statement that marks the approval of a step that succeeded."""
+    return _Q["use_approval"], {"execution": execution, "step_key": key}
+
+
+def fetch_for_step(execution: uuid.UUID, step: str, n: int) -> Statement:
+    """The approvals asked for a step, newest first."""
+    return _Q["fetch_for_step"], {"execution": execution, "step": step, "n": n}
+
+
+def _answers(state: ApprovalState, row: Row, run: Run, asked: Request) -> bool:
+    """Whether an earlier approval of the same step key answers this request.
+
+    A rejection stands for the whole execution. What ran out or was withdrawn answers only the call
+    that saw it end; a later call, or a later run, may ask again.
+    """
+    if state in (ApprovalState.PENDING, ApprovalState.APPROVED, ApprovalState.USED):
+        return True
+    if state is ApprovalState.REJECTED:
+        return True
+    return bool(row["run_id"] == run.run_id and row["round"] == asked.round)
+
+
+async def _insert(conn: AsyncConnection[Any], run: Run, asked: Request) -> uuid.UUID:
+    rule = run.contract.approvals[asked.approval]
+    now = await _clock(conn)
+    approval = ids.new_id()
+    decide_by = limit(now, rule.decide_by)
+    shown = canonical.dumps(asked.shown, any_keys=True)
+    row = {
+        "id": approval,
+        "realm": run.realm,
+        "execution": run.execution,
+        "step_key": asked.key,
+        "step": asked.step,
+        "name": asked.approval,
+        "n": asked.n,
+        "round": asked.round,
+        "run_id": run.run_id,
+        "input_digest": asked.input_digest,
+        "binds_digest": asked.binds_digest,
+        "roles": list(rule.roles),
+        "title": asked.title,
+        "shown": shown.decode(),
+        "requested_at": now,
+        "decide_by": decide_by,
+    }
+    payload = {
+        "approval": approval.hex,
+        "name": asked.approval,
+        "step": asked.step,
+        "step_key": asked.key.hex(),
+        "round": asked.round,
+        "run_id": run.run_id,
+        "input_digest": asked.input_digest.hex(),
+        "binds_digest": asked.binds_digest.hex(),
+        "title": asked.title,
+        "shown_digest": canonical.digest_hex(shown),
+        "roles": list(rule.roles),
+        "duties": list(rule.duties),
+        "decide_by": decide_by.isoformat() if decide_by else "",
+        "requested_by": run.actor,
+    }
+    await pipelined(
+        conn,
+        (_Q["insert_approval"], row),
+        append_statement(run.execution, "approval.requested", payload),
+    )
+    return approval
+
+
+async def withdraw_locked(
+    conn: AsyncConnection[Any],
+    execution: uuid.UUID,
+    approval: uuid.UUID,
+    why: str,
+    *,
+    by: str = "",
+    submitted_by: str = "",
+) -> bool:
+    """Withdraw an approval of an execution whose row is locked; False if it is not pending."""
+    change = {"id": approval, "state": ApprovalState.WITHDRAWN, "was": ApprovalState.PENDING}
+    [changed] = await pipelined(conn, (_Q["change_state"], change))
+    if not changed:
+        return False
+    payload = {
+        "approval": approval.hex,
+        "why": why,
+        "by": by,
+        "submitted_by": submitted_by,
+    }
+    await pipelined(
+        conn,
+        append_statement(execution, "approval.withdrawn", payload),
+        outbox.finish_topic(execution, approval.hex),
+    )
+    return True
+
+
+async def fetch(conn: AsyncConnection[Any], realm: str, approval: uuid.UUID) -> Row:
+    """An approval's row with its execution, contract and newest decision.
+
+    Raises:
+        ApprovalUnknown: There is no such approval in this realm.
+    """
+    row = await fetch_one(conn, _Q["fetch_approval"], {"realm": realm, "id": approval})
+    if row is None:
+        raise ApprovalUnknown(
+            f'There is no approval {approval} in realm "{realm}".',
+            hint="`governance approvals list` shows those that wait.",
+        )
+    return row
+
+
+async def _clock(conn: AsyncConnection[Any]) -> datetime:
+    row = await fetch_one(conn, _Q["clock"], {})
+    assert row is not None
+    now: datetime = row["now"]
+    return now

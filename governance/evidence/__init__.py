@@ -1,0 +1,1 @@
+"""Evidence: verifying the log, and what is derived from it."""

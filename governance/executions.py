@@ -1,0 +1,323 @@
+"""Executions: which run belongs to which, under which contract, for which actor.
+
+A run is resolved from what the server says of it (see `RunFacts`). A run that belongs to no
+earlier one opens an execution, which pins the active contract and the actor for good.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from psycopg import AsyncConnection
+
+from governance import ids, outbox
+from governance.chain.log import append_statement, find_stream
+from governance.contracts import FlowContract, parse_canonical
+from governance.db.queries import load
+from governance.db.statements import Row, Statement, fetch_all, fetch_one, pipelined
+from governance.errors import ActorMissing, ExecutionUnknown, FlowNotActive, StepRefused
+from governance.names import ExecutionState
+from governance.roles import lock_statement, read_statements, to_held
+
+_Q = load("executions")
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """For whom an execution is started.
+
+    Attributes:
+        id: Opaque id of the person or service.
+        source: How far that is proved; `attested` until the start carries a signed assertion.
+    """
+
+    id: str
+    source: str = "attested"
+
+
+@dataclass(frozen=True, slots=True)
+class RunFacts:
+    """What the Temporal server says of a run.
+
+    Attributes:
+        realm: The trust domain.
+        workflow_id: Workflow id.
+        run_id: This run.
+        flow: Workflow type.
+        attempt: Workflow attempt, from 1; above 1 a retry of `continued_run_id`.
+        original_run_id: Differs from `run_id` for a run made by a reset.
+        continued_run_id: The run before, for a retry, a continue-as-new or a cron tick.
+        continued_by_code: Whether our continue-as-new header names `continued_run_id`; without
+            it a continued run with attempt 1 is a cron tick, which is an execution of its own.
+    """
+
+    realm: str
+    workflow_id: str
+    run_id: str
+    flow: str
+    attempt: int = 1
+    original_run_id: str | None = None
+    continued_run_id: str | None = None
+    continued_by_code: bool = False
+
+    def predecessor(self) -> tuple[str, str, int] | None:
+        """The run whose execution this one belongs to: (run id, how, generations later)."""
+        if self.original_run_id and self.original_run_id != self.run_id:
+            return self.original_run_id, "reset", 0
+        if self.continued_run_id and self.attempt > 1:
+            return self.continued_run_id, "retry", 0
+        if self.continued_run_id and self.continued_by_code:
+            return self.continued_run_id, "continue_as_new", 1
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run and the execution it belongs to. All but `state` never changes."""
+
+    realm: str
+    run_id: str
+    workflow_id: str
+    flow: str
+    execution: uuid.UUID
+    generation: int
+    actor: str
+    state: ExecutionState
+    code: str | None
+    contract_digest: bytes
+    contract: FlowContract
+
+
+async def find_run(conn: AsyncConnection[Any], realm: str, run_id: str) -> Run | None:
+    """The run, if the database knows it."""
+    row = await fetch_one(conn, _Q["fetch_run"], {"realm": realm, "run_id": run_id})
+    return None if row is None else _to_run(realm, row)
+
+
+async def open_run(
+    conn: AsyncConnection[Any], facts: RunFacts, actor: Actor | None
+) -> Run | StepRefused:
+    """Make a run known; the same answer however often it is asked.
+
+    Args:
+        conn: A transaction; commit it whatever comes back.
+        facts: What the server says of the run.
+        actor: Who starts it; only used when the run opens a new execution.
+
+    Returns:
+        The run, or why it must not start (`ActorMissing`, `FlowNotActive`), which is then on the
+        record.
+
+    Raises:
+        ExecutionUnknown: The run before it is not known yet; open that one first.
+    """
+    await pipelined(conn, (_Q["lock_run"], {"realm": facts.realm, "run_id": facts.run_id}))
+    known = await find_run(conn, facts.realm, facts.run_id)
+    if known is not None:
+        return known
+    before = facts.predecessor()
+    if before is not None:
+        await _continue_execution(conn, facts, *before)
+    elif refusal := await _open_execution(conn, facts, actor):
+        await _record_refusal(conn, facts, refusal)
+        return refusal
+    run = await find_run(conn, facts.realm, facts.run_id)
+    assert run is not None, "inserted above"
+    return run
+
+
+async def close_run(
+    conn: AsyncConnection[Any], run: Run, state: ExecutionState | None, code: str | None
+) -> None:
+    """Withdraw what the run still asks for and, unless it continues as new, end the execution.
+
+    Args:
+        conn: A transaction; commit it.
+        run: The run that ends.
+        state: How the execution ends; None when the run continues as new.
+        code: Why, for a failure.
+    """
+    [[current]] = await pipelined(conn, (_Q["lock_execution"], {"execution": run.execution}))
+    await withdraw_pending(conn, run, "run ended")
+    if state is None or current["state"] != ExecutionState.OPEN:
+        return
+    await pipelined(
+        conn,
+        (_Q["close_execution"], {"execution": run.execution, "state": state, "code": code}),
+        outbox.finish_execution(run.execution),
+        append_statement(
+            run.execution, f"flow.{state}", {"run_id": run.run_id, "code": code or ""}
+        ),
+    )
+
+
+async def withdraw_pending(conn: AsyncConnection[Any], run: Run, why: str) -> None:
+    """Withdraw the pending approvals of an execution whose row is locked."""
+    [rows] = await pipelined(conn, (_Q["withdraw_pending"], {"execution": run.execution}))
+    await _record_withdrawn(conn, run.execution, rows, why)
+
+
+async def end_unseen(conn: AsyncConnection[Any], execution: uuid.UUID) -> None:
+    """Close an execution whose workflow ended without telling us (terminated, timed out)."""
+    [[current], pending] = await pipelined(
+        conn,
+        lock_execution(execution),
+        (_Q["withdraw_pending"], {"execution": execution}),
+    )
+    await _record_withdrawn(conn, execution, pending, "execution ended")
+    statements: list[Statement] = [outbox.finish_execution(execution)]
+    if current["state"] == ExecutionState.OPEN:
+        ended = {"execution": execution, "state": ExecutionState.FAILED, "code": "ended_unseen"}
+        statements.append((_Q["close_execution"], ended))
+        statements.append(append_statement(execution, "flow.failed", {"code": "ended_unseen"}))
+    await pipelined(conn, *statements)
+
+
+def lock_execution(execution: uuid.UUID) -> Statement:
+    """The statement that takes the lock every change within an execution takes first."""
+    return _Q["lock_execution"], {"execution": execution}
+
+
+async def find_executions(conn: AsyncConnection[Any], realm: str, workflow_id: str) -> list[Row]:
+    """The executions of a workflow id, newest first."""
+    params = {"realm": realm, "workflow_id": workflow_id}
+    return await fetch_all(conn, _Q["find_executions"], params)
+
+
+async def fetch_timeline(conn: AsyncConnection[Any], execution: uuid.UUID) -> list[Row]:
+    """All entries of an execution: seq, type, at, leaf, body, payload, idx (None: unsealed)."""
+    return await fetch_all(conn, _Q["fetch_timeline"], {"execution": execution})
+
+
+async def _open_execution(
+    conn: AsyncConnection[Any], facts: RunFacts, actor: Actor | None
+) -> StepRefused | None:
+    if actor is None:
+        return ActorMissing(
+            f'Workflow "{facts.workflow_id}" ({facts.flow}) was started without an actor.',
+            hint="Start it inside `acting_as(...)` with a client that has the GovernancePlugin.",
+        )
+    contracts, _, roles, head = await pipelined(
+        conn,
+        (_Q["fetch_active_contract"], {"realm": facts.realm, "flow": facts.flow}),
+        lock_statement(facts.realm, actor.id),
+        *read_statements(facts.realm, actor.id),
+    )
+    if not contracts:
+        return FlowNotActive(
+            f'No contract is active for flow "{facts.flow}" in realm "{facts.realm}".',
+            hint="Activate one: `governance contracts activate`.",
+        )
+    contract = contracts[0]
+    held = to_held(actor.id, roles, head)
+    execution = ids.new_id()
+    payload = {
+        "realm": facts.realm,
+        "flow": facts.flow,
+        "workflow_id": facts.workflow_id,
+        "run_id": facts.run_id,
+        "actor": actor.id,
+        "actor_source": actor.source,
+        "roles": held.record(),
+        "contract": contract["digest"].hex(),
+    }
+    opened = {
+        "id": execution,
+        "realm": facts.realm,
+        "workflow_id": facts.workflow_id,
+        "flow": facts.flow,
+        "contract": contract["digest"],
+        "actor": actor.id,
+    }
+    observed = [contract["leaf"], *held.observed]
+    await pipelined(
+        conn,
+        (_Q["open_execution"], opened),
+        _insert_run(facts, execution, 0),
+        append_statement(execution, "flow.started", payload, observed),
+    )
+    return None
+
+
+async def _continue_execution(
+    conn: AsyncConnection[Any], facts: RunFacts, before: str, how: str, later: int
+) -> None:
+    previous = await find_run(conn, facts.realm, before)
+    if previous is None:
+        raise ExecutionUnknown(f"Run {before}, which run {facts.run_id} follows, is not known.")
+    execution = previous.execution
+    payload = {
+        "run_id": facts.run_id,
+        "follows": before,
+        "how": how,
+        "generation": previous.generation + later,
+    }
+    await pipelined(
+        conn,
+        lock_execution(execution),
+        _insert_run(facts, execution, previous.generation + later),
+        (_Q["reopen_execution"], {"execution": execution}),
+        append_statement(execution, "flow.continued", payload),
+    )
+
+
+async def _record_withdrawn(
+    conn: AsyncConnection[Any], execution: uuid.UUID, rows: list[Row], why: str
+) -> None:
+    statements: list[Statement] = []
+    for row in sorted(rows, key=lambda r: r["id"]):
+        payload = {"approval": row["id"].hex, "step": row["step"], "why": why}
+        statements.append(append_statement(execution, "approval.withdrawn", payload))
+        statements.append(outbox.finish_topic(execution, row["id"].hex))
+    if statements:
+        await pipelined(conn, *statements)
+
+
+async def _record_refusal(
+    conn: AsyncConnection[Any], facts: RunFacts, refusal: StepRefused
+) -> None:
+    """A start that opens no execution is recorded on the stream of the flow's contracts."""
+    payload = {
+        "realm": facts.realm,
+        "flow": facts.flow,
+        "workflow_id": facts.workflow_id,
+        "run_id": facts.run_id,
+        "code": refusal.code,
+    }
+    stream = await find_stream(conn, "contract", facts.realm, facts.flow)
+    await pipelined(conn, append_statement(stream, "flow.refused", payload))
+
+
+def _insert_run(facts: RunFacts, execution: uuid.UUID, generation: int) -> Statement:
+    return _Q["insert_run"], {
+        "realm": facts.realm,
+        "run_id": facts.run_id,
+        "execution": execution,
+        "generation": generation,
+    }
+
+
+def _to_run(realm: str, row: Row) -> Run:
+    return Run(
+        realm=realm,
+        run_id=row["run_id"],
+        workflow_id=row["workflow_id"],
+        flow=row["flow"],
+        execution=row["execution"],
+        generation=row["generation"],
+        actor=row["actor"],
+        state=ExecutionState(row["state"]),
+        code=row["code"],
+        contract_digest=row["contract_digest"],
+        contract=pinned(row["contract_digest"], row["contract_body"]),
+    )
+
+
+@lru_cache(maxsize=256)
+def pinned(digest: bytes, body: bytes) -> FlowContract:
+    """The contract of a stored body, parsed once a process."""
+    del digest  # the cache's short key; the database checks that it is the body's digest
+    return parse_canonical(body)

@@ -1,0 +1,73 @@
+"""The role directory kept in Postgres.
+
+A lock and what it protects are never in one statement: callers send `lock_statement`, whatever
+other locks they need, and `read_statements` after all of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from governance.db.queries import load
+from governance.db.statements import Row, Statement
+
+_Q = load("roles")
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """One role somebody holds: since when and by whose grant."""
+
+    role: str
+    since: datetime
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The roles an actor held at one reading.
+
+    Attributes:
+        actor: Whose roles.
+        holdings: The roles, ordered by name.
+        head: Leaf of the newest entry about this actor's roles; None if there is none.
+    """
+
+    actor: str
+    holdings: tuple[Holding, ...]
+    head: bytes | None
+
+    @property
+    def roles(self) -> frozenset[str]:
+        """The names of the roles held."""
+        return frozenset(h.role for h in self.holdings)
+
+    @property
+    def observed(self) -> list[bytes]:
+        """What an entry that rests on this reading names as observed."""
+        return [] if self.head is None else [self.head]
+
+    def record(self) -> list[dict[str, str]]:
+        """The reading as an entry's payload states it."""
+        return [
+            {"role": h.role, "since": h.since.isoformat(), "granted_by": h.by}
+            for h in self.holdings
+        ]
+
+
+def lock_statement(realm: str, actor: str) -> Statement:
+    """The shared lock that makes role changes of this actor wait until commit."""
+    return _Q["lock_actor_shared"], {"realm": realm, "actor": actor}
+
+
+def read_statements(realm: str, actor: str) -> tuple[Statement, Statement]:
+    """The two reads behind `to_held`: roles, then the head of the actor's stream."""
+    params = {"realm": realm, "actor": actor}
+    return (_Q["fetch_roles"], params), (_Q["fetch_role_head"], params)
+
+
+def to_held(actor: str, roles: list[Row], head: list[Row]) -> Held:
+    """Put the rows of `read_statements` together."""
+    holdings = tuple(Holding(r["role"], r["granted_at"], r["granted_by"]) for r in roles)
+    return Held(actor, holdings, head[0]["head"] if head else None)

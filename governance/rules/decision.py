@@ -1,0 +1,117 @@
+"""Whether a person may decide an approval, now and with these words."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+
+from governance.contracts import ApprovalRule
+from governance.errors import (
+    ActorMustNotDecide,
+    AlreadyDecided,
+    ApprovalExpired,
+    ApprovalWithdrawn,
+    BarrierNotMet,
+    ReasonRequired,
+)
+from governance.names import ApprovalState, Verdict
+from governance.rules.barrier import matching
+from governance.rules.duties import excluded
+from governance.rules.limits import is_past
+
+_MOMENT = "%Y-%m-%d %H:%M:%S %Z"
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A decision that the rules let through.
+
+    Attributes:
+        roles: The decider's roles that met the barrier, sorted.
+        needed: How many approvers it takes.
+        missing: How many more it takes after this one.
+    """
+
+    roles: tuple[str, ...]
+    needed: int = 1
+    missing: int = 0
+
+
+def may_decide(
+    rule: ApprovalRule,
+    *,
+    actor: str,
+    decider: str,
+    roles_held: Collection[str],
+    state: ApprovalState,
+    now: datetime,
+    decide_by: datetime | None,
+    verdict: Verdict,
+    reason: str | None,
+    decided_by: str | None = None,
+    decided_at: datetime | None = None,
+) -> Accepted:
+    """Let a decision through, or say why not.
+
+    First the person (duties, then barrier), then the approval (state, then limit), then the words:
+    who may not decide learns nothing about the rest.
+
+    Args:
+        rule: The approval in the pinned contract.
+        actor: For whom the execution was started.
+        decider: Who decides.
+        roles_held: The decider's roles, read in this transaction after its locks.
+        state: Where the approval stands.
+        now: The database clock, read after the locks.
+        decide_by: The last moment at which it can be decided; None where there is no limit.
+        verdict: Approve or reject.
+        reason: Why; a rejection needs one.
+        decided_by: Who decided it before, if somebody did.
+        decided_at: When they did.
+
+    Raises:
+        DecisionRefused: `ActorMustNotDecide`, `BarrierNotMet`, `AlreadyDecided`,
+            `ApprovalWithdrawn`, `ApprovalExpired` or `ReasonRequired`.
+    """
+    roles = _admitted(rule, actor, decider, roles_held)
+    _refuse_closed(state, decided_by, decided_at)
+    if is_past(decide_by, now):
+        raise ApprovalExpired(f"The time to decide ran out on {decide_by:{_MOMENT}}.")
+    if verdict is Verdict.REJECT and not (reason or "").strip():
+        raise ReasonRequired("A rejection needs a reason.", hint="Say why in a sentence.")
+    return Accepted(roles)
+
+
+def _admitted(
+    rule: ApprovalRule, actor: str, decider: str, roles_held: Collection[str]
+) -> tuple[str, ...]:
+    wanted = " or ".join(rule.roles)
+    if excluded(rule.duties, actor=actor, decider=decider):
+        raise ActorMustNotDecide(
+            f"{decider} must not decide: the flow was started for {actor}.",
+            hint=f"Ask somebody else who holds {wanted}.",
+        )
+    roles = matching(rule.roles, roles_held)
+    if not roles:
+        held = ", ".join(sorted(roles_held)) or "no role"
+        raise BarrierNotMet(
+            f"{decider} holds {held}, and deciding takes {wanted}.",
+            hint="Ask somebody who holds it, or an administrator to grant it.",
+        )
+    return roles
+
+
+def _refuse_closed(state: ApprovalState, by: str | None, at: datetime | None) -> None:
+    tail = f"{f' by {by}' if by else ''}{f' on {at:{_MOMENT}}' if at else ''}."
+    match state:
+        case ApprovalState.PENDING:
+            return
+        case ApprovalState.WITHDRAWN:
+            raise ApprovalWithdrawn("The approval was withdrawn: nobody waits for it any more.")
+        case ApprovalState.EXPIRED:
+            raise ApprovalExpired("The time of this approval has run out.")
+        case ApprovalState.REJECTED | ApprovalState.REVOKED:
+            raise AlreadyDecided(f"The approval was {state} already{tail}")
+        case ApprovalState.APPROVED | ApprovalState.USED:
+            raise AlreadyDecided(f"The approval was approved already{tail}")

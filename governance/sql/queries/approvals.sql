@@ -1,0 +1,85 @@
+-- name: fetch_for_step
+-- Approvals asked for a step, newest first. The execution's row is locked.
+SELECT id, state, step_key, run_id, round, decide_by, execute_by, input_digest, governance.clock() AS now
+FROM governance.approval
+WHERE execution = %(execution)s AND step = %(step)s AND n = %(n)s
+ORDER BY requested_at DESC, id;
+
+-- name: insert_approval
+-- A new request; it waits until somebody decides.
+INSERT INTO governance.approval
+    (id, realm, execution, step_key, step, name, n, round, run_id, input_digest, binds_digest,
+     roles, title, shown, state, requested_at, decide_by)
+VALUES
+    (%(id)s, %(realm)s, %(execution)s, %(step_key)s, %(step)s, %(name)s, %(n)s, %(round)s,
+     %(run_id)s, %(input_digest)s, %(binds_digest)s, %(roles)s, %(title)s, %(shown)s, 'pending',
+     %(requested_at)s, %(decide_by)s);
+
+-- name: fetch_approval
+-- One approval with its execution, its contract and the newest decision.
+SELECT a.id, a.realm, a.execution, a.step, a.name, a.n, a.state, a.title, a.shown, a.roles,
+       a.input_digest, a.binds_digest, a.requested_at, a.decide_by, a.execute_by, a.decided_at,
+       a.used_at, e.workflow_id, e.flow, e.actor, e.state AS execution_state,
+       e.contract AS contract_digest, c.body AS contract_body,
+       d.decided_by, d.verdict, d.reason, d.at AS verdict_at
+FROM governance.approval a
+JOIN governance.execution e ON e.id = a.execution
+JOIN governance.contract c ON c.realm = e.realm AND c.digest = e.contract
+LEFT JOIN LATERAL (
+    SELECT decided_by, verdict, reason, at FROM governance.decision
+    WHERE approval = a.id ORDER BY id DESC LIMIT 1) d ON true
+WHERE a.realm = %(realm)s AND a.id = %(id)s;
+
+-- name: lock_approval
+-- The state that counts, read after the execution's lock.
+SELECT id, state, decide_by, execute_by, governance.clock() AS now
+FROM governance.approval
+WHERE id = %(id)s
+FOR NO KEY UPDATE;
+
+-- name: fetch_decisions
+-- Who decided, in order.
+SELECT verdict, decided_by, submitted_by, method, reason, roles_held, at
+FROM governance.decision
+WHERE approval = %(id)s
+ORDER BY id;
+
+-- name: insert_decision
+-- Sent right behind the decision's entry, whose leaf is then the head of the execution's stream.
+INSERT INTO governance.decision
+    (approval, verdict, decided_by, submitted_by, method, reason, roles_held, at, leaf)
+VALUES
+    (%(approval)s, %(verdict)s, %(decided_by)s, %(submitted_by)s, %(method)s, %(reason)s,
+     %(roles_held)s, %(at)s, (SELECT head FROM governance.stream WHERE id = %(execution)s));
+
+-- name: decide_approval
+UPDATE governance.approval
+SET state = %(state)s, decided_at = %(at)s, execute_by = %(execute_by)s
+WHERE id = %(id)s AND state = 'pending';
+
+-- name: change_state
+-- Expired, withdrawn or used.
+UPDATE governance.approval
+SET state = %(state)s
+WHERE id = %(id)s AND state = %(was)s
+RETURNING id;
+
+-- name: use_approval
+-- The step that this approval allowed succeeded.
+UPDATE governance.approval
+SET state = 'used', used_at = governance.clock()
+WHERE execution = %(execution)s AND step_key = %(step_key)s AND state = 'approved';
+
+-- name: list_approvals
+-- Approvals of a realm in one state, oldest first.
+SELECT a.id, a.state, a.title, a.step, a.roles, a.requested_at, a.decide_by, e.actor,
+       e.workflow_id, e.flow, governance.clock() AS now
+FROM governance.approval a
+JOIN governance.execution e ON e.id = a.execution
+WHERE a.realm = %(realm)s AND (%(state)s::text IS NULL OR a.state = %(state)s)
+  AND (%(role)s::text IS NULL OR %(role)s = ANY (a.roles))
+ORDER BY a.requested_at, a.id
+LIMIT %(limit)s;
+
+-- name: clock
+SELECT governance.clock() AS now;

@@ -1,0 +1,341 @@
+"""Governed steps: begin (check and claim), renew, finish, fail.
+
+An attempt is a uuid made in memory for one invocation, never derived from Temporal's attempt
+number. It is in every statement, so an attempt whose COMMIT answer was lost asks again and learns
+that the claim, or the outcome, is its own.
+
+Locks: actor bucket, execution, approvals, step, stream head; each in a statement before those that
+read what it protects.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from psycopg import AsyncConnection
+
+from governance import approvals, canonical
+from governance.chain.log import append_statement
+from governance.db.queries import load
+from governance.db.statements import Row, Statement, fetch_one, pipelined
+from governance.denial import deny
+from governance.errors import ResumeDenied, StepRefused
+from governance.executions import Run, lock_execution
+from governance.names import ApprovalState, ExecutionState
+from governance.roles import Held, lock_statement, read_statements, to_held
+from governance.rules.admission import Admission, ApprovalStanding, Standing, admit
+
+_Q = load("steps")
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One attempt at a governed step.
+
+    Attributes:
+        key: Step key, 32 bytes.
+        name: Step name in the contract.
+        n: Which of equal calls, from 1.
+        round: How often the workflow called this step, from 1.
+        kind: Step kind.
+        approval: Name of the approval the contract asks for, if any.
+        input_digest: Digest of the whole input, 32 bytes.
+        binds_digest: Digest of the bound fields, 32 bytes.
+        attempt: Identity of this invocation.
+        lease: Seconds until others may take over.
+    """
+
+    key: bytes
+    name: str
+    n: int
+    round: int
+    kind: str
+    approval: str | None
+    input_digest: bytes
+    binds_digest: bytes
+    attempt: uuid.UUID
+    lease: float
+
+    def row(self, run: Run) -> dict[str, Any]:
+        """The step's row as this call would make it."""
+        return {
+            "key": self.key,
+            "realm": run.realm,
+            "execution": run.execution,
+            "generation": run.generation,
+            "name": self.name,
+            "n": self.n,
+            "round": self.round,
+            "binds_digest": self.binds_digest,
+            "input_digest": self.input_digest,
+            "run_id": run.run_id,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Permit:
+    """The step may run: finish or fail it with this token."""
+
+    token: int
+    approval: uuid.UUID | None
+
+
+@dataclass(frozen=True, slots=True)
+class Injected:
+    """The step is done: this is what everybody gets, as stored by `finish` or `fail`."""
+
+    outcome: bytes
+    failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Busy:
+    """Another attempt holds the step until `lease_until` (`seconds` from now) or renews it."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Evicted:
+    """Another attempt took the step over; nothing of this one was recorded."""
+
+
+async def begin(
+    conn: AsyncConnection[Any], run: Run, call: Call
+) -> Permit | Injected | Busy | StepRefused:
+    """Ask whether this attempt may run the step, and claim it.
+
+    Args:
+        conn: A transaction; commit it whatever comes back: refusals are on the record.
+        run: The run that calls.
+        call: The attempt.
+
+    Returns:
+        A permit, the recorded outcome, who is in the way, or why not. `ResumeDenied` has ended
+        the execution.
+    """
+    step = call.row(run)
+    _, [execution], asked, _, [row], failure, roles, head = await pipelined(
+        conn,
+        lock_statement(run.realm, run.actor),
+        lock_execution(run.execution),
+        approvals.fetch_for_step(run.execution, call.name, call.n),
+        (_Q["insert_step"], step),
+        (_Q["lock_step"], step),
+        (_Q["fetch_failure"], step),
+        *read_statements(run.realm, run.actor),
+    )
+    held = to_held(run.actor, roles, head)
+    standing = _standing(run, call, execution, asked, row, bool(failure), held)
+    try:
+        admission = admit(standing)
+    except StepRefused as refusal:
+        await _record_refusal(conn, run, call, held, refusal)
+        return refusal
+    match admission:
+        case Admission.INJECT | Admission.INJECT_FAILURE:
+            failed = admission is Admission.INJECT_FAILURE
+            outcome: bytes = failure[0]["failure"] if failed else row["outcome"]
+            await pipelined(conn, _injected(run, call, outcome, failed))
+            return Injected(outcome, failed)
+        case Admission.BUSY:
+            return Busy((row["lease_until"] - row["now"]).total_seconds())
+        case Admission.SAME_CLAIM:
+            return Permit(row["token"], _approval_used(standing))
+        case Admission.CLAIM:
+            return await _claim(conn, run, call, row, standing, held)
+
+
+async def finish(
+    conn: AsyncConnection[Any], run: Run, call: Call, token: int, outcome: bytes
+) -> Injected | Evicted | None:
+    """Record the outcome of a step that succeeded.
+
+    The lease is not asked: a late holder that nobody replaced knows its outcome.
+
+    Returns:
+        None when recorded (also by an earlier call whose answer was lost); the outcome somebody
+        else recorded; or that another attempt holds the step.
+    """
+    mine = {"key": call.key, "attempt": call.attempt, "token": token, "outcome": outcome}
+    _, done = await pipelined(conn, lock_execution(run.execution), (_Q["finish_step"], mine))
+    if done:
+        payload = _payload(run, call, token) | {"outcome_digest": canonical.digest_hex(outcome)}
+        await pipelined(
+            conn,
+            approvals.use_approval(run.execution, call.key),
+            append_statement(run.execution, "step.executed", payload),
+        )
+        return None
+    row = await fetch_one(conn, _Q["fetch_step"], {"key": call.key})
+    if row is not None and row["outcome"] is not None:
+        if (row["done_by"], row["done_token"]) == (call.attempt, token):
+            return None
+        await pipelined(conn, _evicted(run, call, token), _injected(run, call, row["outcome"]))
+        return Injected(row["outcome"])
+    await pipelined(conn, _evicted(run, call, token))
+    return Evicted()
+
+
+async def fail(
+    conn: AsyncConnection[Any],
+    run: Run,
+    call: Call,
+    token: int,
+    *,
+    code: str,
+    failure: bytes | None,
+) -> bool:
+    """Record that an attempt failed and give the claim back.
+
+    Args:
+        conn: A transaction; commit it.
+        run: The run that called.
+        call: The attempt.
+        token: From its permit.
+        code: Error type, never its message.
+        failure: The failure as everybody who calls this round gets it; None while Temporal will
+            try again.
+
+    Returns:
+        False if the attempt no longer holds the step; nothing was recorded then.
+    """
+    mine = {"key": call.key, "attempt": call.attempt, "token": token}
+    _, released = await pipelined(conn, lock_execution(run.execution), (_Q["release_step"], mine))
+    if not released:
+        return False
+    payload = _payload(run, call, token) | {"code": code, "terminal": failure is not None}
+    statements = [append_statement(run.execution, "step.failed", payload)]
+    if failure is not None:
+        row = {"key": call.key, "round": call.round, "failure": failure}
+        statements.append((_Q["insert_failure"], row))
+    await pipelined(conn, *statements)
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """A claim to renew: step key, attempt, and for how many seconds from now."""
+
+    key: bytes
+    attempt: uuid.UUID
+    seconds: float
+
+
+async def renew(conn: AsyncConnection[Any], leases: Sequence[Lease]) -> frozenset[bytes]:
+    """Renew many leases in one statement.
+
+    Args:
+        conn: A transaction; commit it.
+        leases: What to renew.
+
+    Returns:
+        The keys that these attempts still hold.
+    """
+    params = {
+        "keys": [lease.key for lease in leases],
+        "attempts": [lease.attempt for lease in leases],
+        "leases": [lease.seconds for lease in leases],
+    }
+    _, rows = await pipelined(conn, (_Q["renew_leases"], params), (_Q["fetch_holders"], params))
+    return frozenset(row["key"] for row in rows)
+
+
+async def _claim(
+    conn: AsyncConnection[Any], run: Run, call: Call, row: Row, standing: Standing, held: Held
+) -> Permit:
+    token: int = row["token"] + 1  # the row is locked
+    approval = _approval_used(standing)
+    kind = "step.claimed" if row["holder"] is None else "step.taken_over"
+    payload = _payload(run, call, token) | {
+        "actor": run.actor,
+        "approval": approval.hex if approval else "",
+        "lease_seconds": round(call.lease),
+        "roles_held": held.record(),
+        "policy": list(run.contract.resume),
+    }
+    claim = {
+        "key": call.key,
+        "attempt": call.attempt,
+        "round": call.round,
+        "lease": call.lease,
+    }
+    [claimed], _ = await pipelined(
+        conn,
+        (_Q["claim_step"], claim),
+        append_statement(run.execution, kind, payload, held.observed),
+    )
+    assert claimed["token"] == token, "the step's row was locked"
+    return Permit(token, approval)
+
+
+async def _record_refusal(
+    conn: AsyncConnection[Any], run: Run, call: Call, held: Held, refusal: StepRefused
+) -> None:
+    payload = _payload(run, call, 0) | {"code": refusal.code, "roles_held": held.record()}
+    await pipelined(conn, append_statement(run.execution, "step.refused", payload, held.observed))
+    if isinstance(refusal, ResumeDenied):
+        await deny(conn, run, held, f"step {call.name}")
+
+
+def _standing(
+    run: Run,
+    call: Call,
+    execution: Row,
+    asked: list[Row],
+    row: Row,
+    has_failure: bool,
+    held: Held,
+) -> Standing:
+    return Standing(
+        execution=ExecutionState(execution["state"]),
+        needs_approval=call.approval is not None,
+        key=call.key,
+        approvals=[
+            ApprovalStanding(a["id"], a["step_key"], ApprovalState(a["state"]), a["execute_by"])
+            for a in asked
+        ],
+        resume_roles=run.contract.resume,
+        roles_held=held.roles,
+        has_outcome=row["outcome"] is not None,
+        has_failure=has_failure,
+        holder=row["holder"],
+        live=bool(row["live"]),
+        attempt=call.attempt,
+        now=row["now"],
+    )
+
+
+def _approval_used(standing: Standing) -> uuid.UUID | None:
+    if not standing.needs_approval:
+        return None
+    return next(a.id for a in standing.approvals if a.key == standing.key)
+
+
+def _payload(run: Run, call: Call, token: int) -> dict[str, Any]:
+    return {
+        "step": call.name,
+        "step_kind": call.kind,
+        "step_key": call.key.hex(),
+        "n": call.n,
+        "round": call.round,
+        "run_id": run.run_id,
+        "attempt": call.attempt.hex,
+        "token": token,
+        "input_digest": call.input_digest.hex(),
+    }
+
+
+def _injected(run: Run, call: Call, outcome: bytes, failed: bool = False) -> Statement:
+    payload = _payload(run, call, 0) | {
+        "outcome_digest": canonical.digest_hex(outcome),
+        "failed": failed,
+    }
+    return append_statement(run.execution, "step.injected", payload)
+
+
+def _evicted(run: Run, call: Call, token: int) -> Statement:
+    return append_statement(run.execution, "step.evicted", _payload(run, call, token))

@@ -1,0 +1,1 @@
+"""Samples: run from a checkout, `python -m samples.payment.demo`."""

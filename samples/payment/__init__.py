@@ -1,0 +1,1 @@
+"""A payment that waits for an approval."""

@@ -1,0 +1,193 @@
+"""A governed call on the workflow side: choose the step, hold, resume, then really call.
+
+Everything here may be wrong, replayed or absent: the border decides. This arranges the wait.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypeVar
+
+from temporalio import workflow
+from temporalio.api.common.v1 import Payload
+from temporalio.common import RawValue
+from temporalio.exceptions import ActivityError, ApplicationError
+from temporalio.worker import StartActivityInput, StartLocalActivityInput
+
+from governance.contracts import FlowContract, StepRule
+from governance.errors import ApprovalNotUsable, ApprovalRejected, ResumeDenied, UnmatchedCall
+from governance.rules.arguments import Argument, read_arguments
+from governance.rules.binding import binds_digest, input_digest
+from governance.rules.selection import Deny, Pass, select
+from governance.rules.template import render_title, shown_values
+from temporal_integration import _failures
+from temporal_integration._ask import ask
+from temporal_integration._headers import StepClaim, with_step
+from temporal_integration._names import REQUEST, RESUME, WITHDRAW
+from temporal_integration._run_state import RunState
+
+AnyInput = TypeVar("AnyInput", StartActivityInput, StartLocalActivityInput)
+Start = Callable[[AnyInput], Awaitable[Any]]
+
+_GO_ON = frozenset({"done", "admitted"})
+
+
+@dataclasses.dataclass(frozen=True)
+class GovernedCall:
+    """One call of a governed step: all that was fixed when user code made it."""
+
+    step: StepRule
+    contract: FlowContract
+    arguments: tuple[Argument, ...]
+    input_digest: bytes
+    binds_digest: bytes
+    claim: StepClaim
+
+    @property
+    def what(self) -> dict[str, Any]:
+        """Names the step in requests of ours."""
+        return {
+            "step": self.step.name,
+            "n": self.claim.n,
+            "round": self.claim.round,
+            "binds_digest": self.binds_digest.hex(),
+        }
+
+    def request(self) -> dict[str, Any]:
+        """The request for the approval the step asks for; only shown values leave the input."""
+        assert self.step.approval is not None
+        rule = self.contract.approvals[self.step.approval]
+        shown = shown_values(rule, self.arguments)
+        return self.what | {
+            "approval": self.step.approval,
+            "input_digest": self.input_digest.hex(),
+            "title": render_title(rule, shown, f"Run {self.step.name}"),
+            "shown": shown,
+        }
+
+
+def fix_arguments(args: Sequence[Any]) -> list[Payload]:
+    """Encode the arguments now: errors come at the call, later changes do not matter."""
+    return list(workflow.payload_converter().to_payloads(args)) if args else []
+
+
+def as_pairs(payloads: Sequence[Payload]) -> list[tuple[dict[str, bytes], bytes]]:
+    """Payloads as the rules take them."""
+    return [(dict(p.metadata), p.data) for p in payloads]
+
+
+def choose(
+    state: RunState, activity: str, payloads: Sequence[Payload]
+) -> GovernedCall | Pass | Deny:
+    """What a call is under the pinned contract, and which of equal calls."""
+    contract = state.contract
+    if contract is None:
+        return Pass()
+    pairs = as_pairs(payloads)
+    arguments = read_arguments(pairs)
+    selected = select(contract, activity, arguments)
+    if isinstance(selected, Pass | Deny):
+        return selected
+    bound = binds_digest(selected, pairs)
+    counted = state.tracker.call(selected.name, bound)
+    return GovernedCall(
+        step=selected,
+        contract=contract,
+        arguments=arguments,
+        input_digest=input_digest(pairs),
+        binds_digest=bound,
+        claim=StepClaim(counted.n, counted.round),
+    )
+
+
+async def run_later(state: RunState, given: AnyInput, start: Start[AnyInput]) -> Any:
+    """A call made before the run's contract is known: wait for it, then go on as usual."""
+    payloads = [arg.payload for arg in given.args if isinstance(arg, RawValue)]
+    await state.opened()
+    chosen = choose(state, given.activity, payloads)
+    if isinstance(chosen, Pass):
+        return await start(given)
+    return await run(state, chosen, given, start)
+
+
+async def run(
+    state: RunState, call: GovernedCall | Deny, given: AnyInput, start: Start[AnyInput]
+) -> Any:
+    """Carry a governed call through: hold it, call the activity, note how it ended.
+
+    Raises:
+        ActivityError: As the activity itself would fail; refusals and cancellation included.
+    """
+    if isinstance(call, Deny):
+        refused = _failures.application_error(UnmatchedCall(f"{call.why}."))
+        raise _failure(given, refused) from refused
+    name, digest, n = call.step.name, call.binds_digest, call.claim.n
+    try:
+        if call.step.approval is not None:
+            await _hold(state, call, given)
+        result = await _call(state, call, given, start)
+    except BaseException:
+        state.tracker.failed(name, digest, n)
+        raise
+    state.tracker.succeeded(name, digest, n)
+    return result
+
+
+async def _hold(state: RunState, call: GovernedCall, given: AnyInput) -> None:
+    """Wait for the decision and the resume; fail as the activity would if it must not run."""
+    try:
+        with state.holding():
+            await _until_admitted(state, call)
+    except asyncio.CancelledError as error:
+        # Also raised when the run is evicted from the cache; asking then ends this task.
+        with state.holding():
+            await ask(WITHDRAW, call.what | {"why": "cancelled"}, "governance: withdraw")
+        failure = _failure(given, error)
+        raise failure from failure.__cause__
+    except ApplicationError as error:
+        raise _failure(given, error) from error
+
+
+async def _until_admitted(state: RunState, call: GovernedCall) -> None:
+    name = call.step.name
+    answer = await ask(REQUEST, call.request(), f"governance: request approval of {name}")
+    while (status := answer["status"]) not in _GO_ON:
+        if status == "denied":
+            state.denied = _failures.application_error(ResumeDenied())
+            raise state.denied
+        approval = answer["approval"]
+        if status == "rejected":
+            raise _failures.application_error(
+                ApprovalRejected(f"The approval of {name} was rejected (approval {approval}).")
+            )
+        if status not in ("pending", "approved", "used"):
+            raise _failures.application_error(
+                ApprovalNotUsable(f"The approval of {name} cannot be used: {status}.")
+            )
+        if status == "pending":
+            await state.wakes.wait(approval)
+        answer = await ask(RESUME, {"approval": approval}, f"governance: resume {name}")
+
+
+async def _call(
+    state: RunState, call: GovernedCall, given: AnyInput, start: Start[AnyInput]
+) -> Any:
+    """Call the activity; while the border answers "not now", wait and call it again."""
+    while True:
+        attempt = dataclasses.replace(given, headers=with_step(given.headers, call.claim))
+        try:
+            return await start(attempt)
+        except (ActivityError, ApplicationError) as error:
+            # A remote activity fails with ActivityError, a local one with its cause.
+            pause = _failures.held_for(error)
+            if pause is None:
+                if _failures.is_denial(error):
+                    state.denied = _failures.application_error(ResumeDenied())
+                raise
+        await workflow.sleep(pause, summary=f"governance: {call.step.name} is held")
+
+
+def _failure(given: AnyInput, cause: BaseException) -> ActivityError:
+    return _failures.as_activity_failure(given.activity, given.activity_id, cause)
