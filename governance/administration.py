@@ -1,6 +1,7 @@
 """What administrators do: contracts and role grants. Two people for a contract, no self-grant.
 
-Workers connect with a database role that can do none of this.
+Workers connect with a database role that can do none of this. `by` is the person who acts;
+`submitted_by` whom the door itself saw, such as `os:ana@host`, and is recorded beside it.
 """
 
 from __future__ import annotations
@@ -12,16 +13,22 @@ from psycopg import AsyncConnection
 from governance.chain.log import append_statement, find_stream
 from governance.contracts import FlowContract
 from governance.db.queries import load
-from governance.db.statements import Row, fetch_all, fetch_one, pipelined
+from governance.db.statements import Row, Statement, fetch_all, fetch_one, pipelined, queued
 from governance.errors import AdministrationRefused, ContractUnknown, RoleUnknown
 from governance.names import ContractState
+from governance.rules.duties import same_person
 
 _Q = load("contracts")
 _ROLES = load("roles")
 
 
 async def register_contract(
-    conn: AsyncConnection[Any], realm: str, contract: FlowContract, by: str
+    conn: AsyncConnection[Any],
+    realm: str,
+    contract: FlowContract,
+    by: str,
+    *,
+    submitted_by: str = "",
 ) -> bool:
     """Make a contract version known; runs take it only once somebody else activates it.
 
@@ -37,6 +44,7 @@ async def register_contract(
         "contract": contract.digest.hex(),
         "body": contract.canonical().decode(),
         "by": by,
+        "submitted_by": submitted_by,
     }
     row = {
         "realm": realm,
@@ -46,7 +54,7 @@ async def register_contract(
         "by": by,
         "stream": stream,
     }
-    await pipelined(
+    await queued(
         conn,
         append_statement(stream, "contract.registered", payload),
         (_Q["insert_contract"], row),
@@ -54,12 +62,17 @@ async def register_contract(
     return True
 
 
-async def activate_contract(conn: AsyncConnection[Any], realm: str, digest: bytes, by: str) -> None:
+async def activate_contract(
+    conn: AsyncConnection[Any], realm: str, digest: bytes, by: str, *, submitted_by: str = ""
+) -> bool:
     """Make a registered version the one that new executions of its flow take.
+
+    Returns:
+        False if it is active already.
 
     Raises:
         ContractUnknown: No such version is registered.
-        AdministrationRefused: `by` registered it, or it is active already.
+        AdministrationRefused: `by` registered it.
     """
     contract = await find_contract(conn, realm, digest)
     if contract is None:
@@ -70,26 +83,27 @@ async def activate_contract(conn: AsyncConnection[Any], realm: str, digest: byte
     stream = await _lock_flow(conn, realm, contract["flow"])
     contract = await find_contract(conn, realm, digest)
     assert contract is not None
-    if contract["registered_by"] == by:
+    if same_person(contract["registered_by"], by):
         raise AdministrationRefused(
             f"{by} registered this contract and cannot activate it too.",
             hint="Somebody else must activate it.",
         )
     if contract["state"] == ContractState.ACTIVE:
-        raise AdministrationRefused("This contract is active already.")
+        return False
     change = {"realm": realm, "flow": contract["flow"], "digest": digest, "by": by}
     [retired] = await pipelined(conn, (_Q["retire_active"], change))
-    payload = {"realm": realm, "flow": contract["flow"], "by": by}
+    payload = {"realm": realm, "flow": contract["flow"], "by": by, "submitted_by": submitted_by}
     statements = [
         append_statement(stream, "contract.retired", {**payload, "contract": row["digest"].hex()})
         for row in retired
     ]
-    await pipelined(
+    await queued(
         conn,
         *statements,
         (_Q["activate_contract"], change),
         append_statement(stream, "contract.activated", {**payload, "contract": digest.hex()}),
     )
+    return True
 
 
 async def find_contract(conn: AsyncConnection[Any], realm: str, digest: bytes) -> Row | None:
@@ -105,7 +119,14 @@ async def list_contracts(
 
 
 async def grant_role(
-    conn: AsyncConnection[Any], realm: str, actor: str, role: str, by: str, reason: str = ""
+    conn: AsyncConnection[Any],
+    realm: str,
+    actor: str,
+    role: str,
+    by: str,
+    reason: str = "",
+    *,
+    submitted_by: str = "",
 ) -> bool:
     """Grant a role. A trigger writes the entry and waits for steps that are beginning.
 
@@ -115,16 +136,26 @@ async def grant_role(
     Raises:
         AdministrationRefused: `by` is the actor.
     """
-    if actor == by:
+    if same_person(actor, by):
         raise AdministrationRefused(
             f"{by} cannot grant a role to themselves.", hint="Somebody else must grant it."
         )
     row = {"realm": realm, "actor": actor, "role": role, "by": by, "reason": reason}
-    return await fetch_one(conn, _ROLES["grant_role"], row) is not None
+    _, granted = await pipelined(
+        conn, _acting(by, reason, submitted_by), (_ROLES["grant_role"], row)
+    )
+    return bool(granted)
 
 
 async def revoke_role(
-    conn: AsyncConnection[Any], realm: str, actor: str, role: str, by: str, reason: str = ""
+    conn: AsyncConnection[Any],
+    realm: str,
+    actor: str,
+    role: str,
+    by: str,
+    reason: str = "",
+    *,
+    submitted_by: str = "",
 ) -> None:
     """Revoke a role. Once this is committed, no step of the actor begins on it.
 
@@ -133,9 +164,7 @@ async def revoke_role(
     """
     row = {"realm": realm, "actor": actor, "role": role}
     _, revoked = await pipelined(
-        conn,
-        (_ROLES["set_acting"], {"by": by, "reason": reason}),
-        (_ROLES["revoke_role"], row),
+        conn, _acting(by, reason, submitted_by), (_ROLES["revoke_role"], row)
     )
     if not revoked:
         raise RoleUnknown(
@@ -149,6 +178,10 @@ async def list_roles(conn: AsyncConnection[Any], realm: str, actor: str | None =
     return await fetch_all(conn, _ROLES["list_roles"], {"realm": realm, "actor": actor})
 
 
+def _acting(by: str, reason: str, submitted_by: str) -> Statement:
+    return _ROLES["set_acting"], {"by": by, "reason": reason, "submitted_by": submitted_by}
+
+
 async def _lock_flow(conn: AsyncConnection[Any], realm: str, flow: str) -> Any:
-    await pipelined(conn, (_Q["lock_contracts"], {"realm": realm, "flow": flow}))
+    await queued(conn, (_Q["lock_contracts"], {"realm": realm, "flow": flow}))
     return await find_stream(conn, "contract", realm, flow)

@@ -6,6 +6,7 @@ Every change takes the execution's lock first. `governance.decisions` has the de
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, cast
@@ -14,9 +15,9 @@ from psycopg import AsyncConnection
 
 from governance import canonical, ids, outbox
 from governance.chain.log import append_statement
-from governance.contracts import ApprovalRule
+from governance.contracts import ApprovalRule, FlowContract
 from governance.db.queries import load
-from governance.db.statements import Row, Statement, fetch_all, fetch_one, pipelined
+from governance.db.statements import Row, Statement, fetch_all, fetch_one, pipelined, queued
 from governance.errors import ApprovalUnknown
 from governance.executions import Run, lock_execution, pinned
 from governance.names import ApprovalState, ExecutionState
@@ -24,6 +25,7 @@ from governance.rules.limits import limit
 
 _Q = load("approvals")
 _STEPS = load("steps")
+_ALIVE = (ApprovalState.PENDING, ApprovalState.APPROVED, ApprovalState.USED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,10 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """One approval as people see it. `shown` has only what the contract lists in `show`."""
+    """One approval as people see it. `shown` has only what the contract lists in `show`.
+
+    `name` is that of its rule in the contract, `now` the database clock when it was read.
+    """
 
     id: uuid.UUID
     execution: uuid.UUID
@@ -71,8 +76,11 @@ class Approval:
     requested_at: datetime
     decide_by: datetime | None
     execute_by: datetime | None
+    used_at: datetime | None
+    now: datetime
+    name: str
     rule: ApprovalRule
-    contract_digest: bytes
+    contract: FlowContract
     decisions: tuple[Row, ...] = field(default=())
 
 
@@ -89,7 +97,7 @@ async def request(
         conn,
         lock_execution(run.execution),
         (_STEPS["fetch_outcome"], {"key": asked.key}),
-        fetch_for_step(run.execution, asked.step, asked.n),
+        fetch_for_step(run, asked.step, asked.n),
     )
     if outcome and outcome[0]["done"]:
         return "done", None
@@ -99,18 +107,40 @@ async def request(
         if row["step_key"] == asked.key:
             state = await settle(conn, run.execution, row)
             if _answers(state, row, run, asked):
+                if state not in _ALIVE:
+                    await queued(conn, outbox.finish_topic(run.execution, row["id"].hex))
                 return state, row["id"]
     return ApprovalState.PENDING, await _insert(conn, run, asked)
 
 
 async def withdraw_step(conn: AsyncConnection[Any], run: Run, step: str, n: int, why: str) -> None:
     """Stop asking for a step whose call was cancelled. Decided approvals stay as they are."""
-    _, asked = await pipelined(
-        conn, lock_execution(run.execution), fetch_for_step(run.execution, step, n)
-    )
+    _, asked = await pipelined(conn, lock_execution(run.execution), fetch_for_step(run, step, n))
     for row in asked:
         if row["state"] == ApprovalState.PENDING:
             await withdraw_locked(conn, run.execution, row["id"], why)
+        else:  # nobody waits for the decision's wake-up, which would hold up those behind it
+            await queued(conn, outbox.finish_topic(run.execution, row["id"].hex))
+
+
+async def find_overdue(
+    conn: AsyncConnection[Any], realm: str, limit: int = 100
+) -> Sequence[tuple[uuid.UUID, uuid.UUID]]:
+    """Approvals that nobody decided in time: (approval, execution), to `expire` one by one."""
+    rows = await fetch_all(conn, _Q["fetch_overdue"], {"realm": realm, "limit": limit})
+    return [(row["id"], row["execution"]) for row in rows]
+
+
+async def expire(
+    conn: AsyncConnection[Any], realm: str, approval: uuid.UUID, execution: uuid.UUID
+) -> None:
+    """Record that an approval's time ran out, if it did, and wake whoever waits for it."""
+    _, [row] = await pipelined(
+        conn, lock_execution(execution), (_Q["lock_approval"], {"id": approval})
+    )
+    was_pending = row["state"] == ApprovalState.PENDING
+    if was_pending and await settle(conn, execution, row) is ApprovalState.EXPIRED:
+        await queued(conn, outbox.enqueue(realm, execution, approval.hex))
 
 
 async def get(conn: AsyncConnection[Any], realm: str, approval: uuid.UUID) -> Approval:
@@ -120,6 +150,7 @@ async def get(conn: AsyncConnection[Any], realm: str, approval: uuid.UUID) -> Ap
         ApprovalUnknown: There is no such approval in this realm.
     """
     row = await fetch(conn, realm, approval)
+    contract = pinned(row["contract_digest"], row["contract_body"])
     decisions = await fetch_all(conn, _Q["fetch_decisions"], {"id": approval})
     return Approval(
         id=row["id"],
@@ -136,8 +167,11 @@ async def get(conn: AsyncConnection[Any], realm: str, approval: uuid.UUID) -> Ap
         requested_at=row["requested_at"],
         decide_by=row["decide_by"],
         execute_by=row["execute_by"],
-        rule=pinned(row["contract_digest"], row["contract_body"]).approvals[row["name"]],
-        contract_digest=row["contract_digest"],
+        used_at=row["used_at"],
+        now=row["now"],
+        name=row["name"],
+        rule=contract.approvals[row["name"]],
+        contract=contract,
         decisions=tuple(decisions),
     )
 
@@ -165,7 +199,7 @@ async def settle(conn: AsyncConnection[Any], execution: uuid.UUID, row: Row) -> 
     if limit is None or row[limit] is None or row["now"] <= row[limit]:
         return state
     payload = {"approval": row["id"].hex, "limit": limit, "was": row[limit].isoformat()}
-    await pipelined(
+    await queued(
         conn,
         (_Q["change_state"], {"id": row["id"], "state": ApprovalState.EXPIRED, "was": state}),
         append_statement(execution, "approval.expired", payload),
@@ -179,9 +213,14 @@ def use_approval(execution: uuid.UUID, key: bytes) -> Statement:
     return _Q["use_approval"], {"execution": execution, "step_key": key}
 
 
-def fetch_for_step(execution: uuid.UUID, step: str, n: int) -> Statement:
-    """The approvals asked for a step, newest first."""
-    return _Q["fetch_for_step"], {"execution": execution, "step": step, "n": n}
+def fetch_for_step(run: Run, step: str, n: int) -> Statement:
+    """The approvals asked for a step of the run's generation, newest first."""
+    return _Q["fetch_for_step"], {
+        "execution": run.execution,
+        "generation": run.generation,
+        "step": step,
+        "n": n,
+    }
 
 
 def _answers(state: ApprovalState, row: Row, run: Run, asked: Request) -> bool:
@@ -190,9 +229,7 @@ def _answers(state: ApprovalState, row: Row, run: Run, asked: Request) -> bool:
     A rejection stands for the whole execution. What ran out or was withdrawn answers only the call
     that saw it end; a later call, or a later run, may ask again.
     """
-    if state in (ApprovalState.PENDING, ApprovalState.APPROVED, ApprovalState.USED):
-        return True
-    if state is ApprovalState.REJECTED:
+    if state in _ALIVE or state is ApprovalState.REJECTED:
         return True
     return bool(row["run_id"] == run.run_id and row["round"] == asked.round)
 
@@ -210,6 +247,7 @@ async def _insert(conn: AsyncConnection[Any], run: Run, asked: Request) -> uuid.
         "step_key": asked.key,
         "step": asked.step,
         "name": asked.approval,
+        "generation": run.generation,
         "n": asked.n,
         "round": asked.round,
         "run_id": run.run_id,
@@ -237,7 +275,7 @@ async def _insert(conn: AsyncConnection[Any], run: Run, asked: Request) -> uuid.
         "decide_by": decide_by.isoformat() if decide_by else "",
         "requested_by": run.actor,
     }
-    await pipelined(
+    await queued(
         conn,
         (_Q["insert_approval"], row),
         append_statement(run.execution, "approval.requested", payload),
@@ -265,7 +303,7 @@ async def withdraw_locked(
         "by": by,
         "submitted_by": submitted_by,
     }
-    await pipelined(
+    await queued(
         conn,
         append_statement(execution, "approval.withdrawn", payload),
         outbox.finish_topic(execution, approval.hex),
@@ -279,13 +317,27 @@ async def fetch(conn: AsyncConnection[Any], realm: str, approval: uuid.UUID) -> 
     Raises:
         ApprovalUnknown: There is no such approval in this realm.
     """
-    row = await fetch_one(conn, _Q["fetch_approval"], {"realm": realm, "id": approval})
-    if row is None:
+    [found] = await pipelined(conn, fetch_statement(realm, approval))
+    return known(found, realm, approval)
+
+
+def fetch_statement(realm: str, approval: uuid.UUID) -> Statement:
+    """The statement behind `fetch`; `known` reads its rows."""
+    return _Q["fetch_approval"], {"realm": realm, "id": approval}
+
+
+def known(found: list[Row], realm: str, approval: uuid.UUID) -> Row:
+    """The one row of `fetch_statement`.
+
+    Raises:
+        ApprovalUnknown: There is none.
+    """
+    if not found:
         raise ApprovalUnknown(
             f'There is no approval {approval} in realm "{realm}".',
             hint="`governance approvals list` shows those that wait.",
         )
-    return row
+    return found[0]
 
 
 async def _clock(conn: AsyncConnection[Any]) -> datetime:

@@ -13,16 +13,16 @@ from typing import Any
 from psycopg import AsyncConnection
 
 from governance import canonical, outbox
-from governance.approvals import fetch, settle, withdraw_locked
+from governance.approvals import fetch, fetch_statement, known, settle, withdraw_locked
 from governance.chain.log import append_statement
 from governance.contracts import ApprovalRule
 from governance.db.queries import load
-from governance.db.statements import Row, pipelined
-from governance.errors import AlreadyDecided, DecisionRefused, DigestMismatch
-from governance.executions import lock_execution, pinned
+from governance.db.statements import Row, pipelined, queued
+from governance.errors import DecisionRefused, DigestMismatch
+from governance.executions import lock_execution_of, pinned
 from governance.names import ApprovalState, Verdict
-from governance.roles import Held, lock_statement, read_statements, to_held
-from governance.rules.decision import may_decide
+from governance.roles import Held, lock_statement, read_statement, to_held
+from governance.rules.decision import closed, may_decide
 from governance.rules.limits import limit
 
 _Q = load("approvals")
@@ -51,8 +51,8 @@ async def withdraw_as(
     Returns:
         Why not: it is decided already, or somebody else asked for it.
     """
-    row = await fetch(conn, realm, approval)
-    await pipelined(conn, lock_execution(row["execution"]))
+    _, found = await pipelined(conn, lock_execution_of(approval), fetch_statement(realm, approval))
+    row = known(found, realm, approval)
     if decider.id != row["actor"]:
         return DecisionRefused(
             f"Only {row['actor']}, who asked, can withdraw approval {approval}.",
@@ -61,9 +61,10 @@ async def withdraw_as(
     if await withdraw_locked(
         conn, row["execution"], approval, reason, by=decider.id, submitted_by=decider.submitted_by
     ):
-        await pipelined(conn, *outbox.enqueue(realm, row["execution"], approval.hex))
+        await queued(conn, outbox.enqueue(realm, row["execution"], approval.hex))
         return None
-    return AlreadyDecided(f"Approval {approval} is not pending any more.")
+    row = await fetch(conn, realm, approval)
+    return closed(ApprovalState(row["state"]), row["decided_by"], row["verdict_at"])
 
 
 async def decide(
@@ -92,25 +93,24 @@ async def decide(
     Raises:
         ApprovalUnknown: There is no such approval in this realm.
     """
-    row = await fetch(conn, realm, approval)
-    _, _, [current], decisions, roles, head = await pipelined(
+    _, _, found, roles = await pipelined(
         conn,
         lock_statement(realm, decider.id),
-        lock_execution(row["execution"]),
-        (_Q["lock_approval"], {"id": approval}),
-        (_Q["fetch_decisions"], {"id": approval}),
-        *read_statements(realm, decider.id),
+        lock_execution_of(approval),
+        fetch_statement(realm, approval),
+        read_statement(realm, decider.id),
     )
+    row = known(found, realm, approval)
     asked = _Asked(
-        row={**row, **current},
+        row=row,
         rule=pinned(row["contract_digest"], row["contract_body"]).approvals[row["name"]],
-        held=to_held(decider.id, roles, head),
+        held=to_held(decider.id, roles),
         decider=decider,
         verdict=verdict,
         reason=reason,
     )
     try:
-        _check(asked, decisions, digest)
+        _check(asked, digest)
     except DecisionRefused as refusal:
         await _record_refusal(conn, asked, refusal)
         return refusal
@@ -142,7 +142,7 @@ class _Asked:
         }
 
 
-def _check(asked: _Asked, decisions: list[Row], digest: bytes | None) -> None:
+def _check(asked: _Asked, digest: bytes | None) -> None:
     if digest is not None and digest != asked.row["input_digest"]:
         raise DigestMismatch(
             f"The input of approval {asked.row['id']} is not the one you saw.",
@@ -158,8 +158,8 @@ def _check(asked: _Asked, decisions: list[Row], digest: bytes | None) -> None:
         decide_by=asked.row["decide_by"],
         verdict=asked.verdict,
         reason=asked.reason,
-        decided_by=decisions[-1]["decided_by"] if decisions else None,
-        decided_at=decisions[-1]["at"] if decisions else None,
+        decided_by=asked.row["decided_by"],
+        decided_at=asked.row["verdict_at"],
     )
 
 
@@ -169,7 +169,7 @@ async def _record_refusal(
     execution = asked.row["execution"]
     await settle(conn, execution, asked.row)
     payload = asked.record() | {"code": refusal.code, "refused": asked.decider.id}
-    await pipelined(
+    await queued(
         conn, append_statement(execution, "approval.refused", payload, asked.held.observed)
     )
 
@@ -199,10 +199,10 @@ async def _record_decision(conn: AsyncConnection[Any], asked: _Asked) -> None:
         "shown_digest": canonical.digest_hex(row["shown"].encode()),
         "execute_by": execute_by.isoformat() if execute_by else "",
     }
-    await pipelined(
+    await queued(
         conn,
         (_Q["decide_approval"], change),
         append_statement(row["execution"], "approval.decided", payload, asked.held.observed),
         (_Q["insert_decision"], decision),
-        *outbox.enqueue(row["realm"], row["execution"], row["id"].hex),
+        outbox.enqueue(row["realm"], row["execution"], row["id"].hex),
     )

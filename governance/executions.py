@@ -17,10 +17,10 @@ from governance import ids, outbox
 from governance.chain.log import append_statement, find_stream
 from governance.contracts import FlowContract, parse_canonical
 from governance.db.queries import load
-from governance.db.statements import Row, Statement, fetch_all, fetch_one, pipelined
+from governance.db.statements import Row, Statement, fetch_all, fetch_one, pipelined, queued
 from governance.errors import ActorMissing, ExecutionUnknown, FlowNotActive, StepRefused
 from governance.names import ExecutionState
-from governance.roles import lock_statement, read_statements, to_held
+from governance.roles import lock_statement, read_statement, to_held
 
 _Q = load("executions")
 
@@ -94,7 +94,7 @@ class Run:
 async def find_run(conn: AsyncConnection[Any], realm: str, run_id: str) -> Run | None:
     """The run, if the database knows it."""
     row = await fetch_one(conn, _Q["fetch_run"], {"realm": realm, "run_id": run_id})
-    return None if row is None else _to_run(realm, row)
+    return None if row is None else to_run(realm, row)
 
 
 async def open_run(
@@ -114,7 +114,7 @@ async def open_run(
     Raises:
         ExecutionUnknown: The run before it is not known yet; open that one first.
     """
-    await pipelined(conn, (_Q["lock_run"], {"realm": facts.realm, "run_id": facts.run_id}))
+    await queued(conn, (_Q["lock_run"], {"realm": facts.realm, "run_id": facts.run_id}))
     known = await find_run(conn, facts.realm, facts.run_id)
     if known is not None:
         return known
@@ -129,29 +129,41 @@ async def open_run(
     return run
 
 
-async def close_run(
-    conn: AsyncConnection[Any], run: Run, state: ExecutionState | None, code: str | None
-) -> None:
-    """Withdraw what the run still asks for and, unless it continues as new, end the execution.
+async def close_execution(
+    conn: AsyncConnection[Any],
+    execution: uuid.UUID,
+    state: ExecutionState,
+    *,
+    code: str,
+    run_id: str,
+) -> bool:
+    """End an execution as the server says its last run ended; nobody is asked for it any more.
 
     Args:
         conn: A transaction; commit it.
-        run: The run that ends.
-        state: How the execution ends; None when the run continues as new.
-        code: Why, for a failure.
+        execution: Which one.
+        state: How it ended.
+        code: The server's word where the state alone does not tell: `terminated`, `timed_out`.
+        run_id: The run that ended.
+
+    Returns:
+        False if it had ended before; a denied execution stays denied.
     """
-    [[current]] = await pipelined(conn, (_Q["lock_execution"], {"execution": run.execution}))
-    await withdraw_pending(conn, run, "run ended")
-    if state is None or current["state"] != ExecutionState.OPEN:
-        return
-    await pipelined(
+    [[current], pending] = await pipelined(
         conn,
-        (_Q["close_execution"], {"execution": run.execution, "state": state, "code": code}),
-        outbox.finish_execution(run.execution),
-        append_statement(
-            run.execution, f"flow.{state}", {"run_id": run.run_id, "code": code or ""}
-        ),
+        lock_execution(execution),
+        (_Q["withdraw_pending"], {"execution": execution}),
     )
+    await _record_withdrawn(conn, execution, pending, "execution ended")
+    statements: list[Statement] = [outbox.finish_execution(execution)]
+    is_open: bool = current["state"] == ExecutionState.OPEN
+    if is_open:
+        ended = {"execution": execution, "state": state, "code": code or None}
+        payload = {"run_id": run_id, "code": code}
+        statements.append((_Q["close_execution"], ended))
+        statements.append(append_statement(execution, f"flow.{state}", payload))
+    await queued(conn, *statements)
+    return is_open
 
 
 async def withdraw_pending(conn: AsyncConnection[Any], run: Run, why: str) -> None:
@@ -160,25 +172,22 @@ async def withdraw_pending(conn: AsyncConnection[Any], run: Run, why: str) -> No
     await _record_withdrawn(conn, run.execution, rows, why)
 
 
-async def end_unseen(conn: AsyncConnection[Any], execution: uuid.UUID) -> None:
-    """Close an execution whose workflow ended without telling us (terminated, timed out)."""
-    [[current], pending] = await pipelined(
-        conn,
-        lock_execution(execution),
-        (_Q["withdraw_pending"], {"execution": execution}),
-    )
-    await _record_withdrawn(conn, execution, pending, "execution ended")
-    statements: list[Statement] = [outbox.finish_execution(execution)]
-    if current["state"] == ExecutionState.OPEN:
-        ended = {"execution": execution, "state": ExecutionState.FAILED, "code": "ended_unseen"}
-        statements.append((_Q["close_execution"], ended))
-        statements.append(append_statement(execution, "flow.failed", {"code": "ended_unseen"}))
-    await pipelined(conn, *statements)
-
-
 def lock_execution(execution: uuid.UUID) -> Statement:
     """The statement that takes the lock every change within an execution takes first."""
     return _Q["lock_execution"], {"execution": execution}
+
+
+def lock_execution_of(approval: uuid.UUID) -> Statement:
+    """The same lock, for whoever has only an approval."""
+    return _Q["lock_execution_of"], {"approval": approval}
+
+
+async def last_run(conn: AsyncConnection[Any], execution: uuid.UUID) -> str:
+    """The run of an execution that was opened last."""
+    row = await fetch_one(conn, _Q["fetch_last_run"], {"execution": execution})
+    assert row is not None, "an execution is made with its first run"
+    run_id: str = row["run_id"]
+    return run_id
 
 
 async def find_executions(conn: AsyncConnection[Any], realm: str, workflow_id: str) -> list[Row]:
@@ -200,11 +209,11 @@ async def _open_execution(
             f'Workflow "{facts.workflow_id}" ({facts.flow}) was started without an actor.',
             hint="Start it inside `acting_as(...)` with a client that has the GovernancePlugin.",
         )
-    contracts, _, roles, head = await pipelined(
+    contracts, _, roles = await pipelined(
         conn,
         (_Q["fetch_active_contract"], {"realm": facts.realm, "flow": facts.flow}),
         lock_statement(facts.realm, actor.id),
-        *read_statements(facts.realm, actor.id),
+        read_statement(facts.realm, actor.id),
     )
     if not contracts:
         return FlowNotActive(
@@ -212,7 +221,7 @@ async def _open_execution(
             hint="Activate one: `governance contracts activate`.",
         )
     contract = contracts[0]
-    held = to_held(actor.id, roles, head)
+    held = to_held(actor.id, roles)
     execution = ids.new_id()
     payload = {
         "realm": facts.realm,
@@ -233,7 +242,7 @@ async def _open_execution(
         "actor": actor.id,
     }
     observed = [contract["leaf"], *held.observed]
-    await pipelined(
+    await queued(
         conn,
         (_Q["open_execution"], opened),
         _insert_run(facts, execution, 0),
@@ -255,7 +264,7 @@ async def _continue_execution(
         "how": how,
         "generation": previous.generation + later,
     }
-    await pipelined(
+    await queued(
         conn,
         lock_execution(execution),
         _insert_run(facts, execution, previous.generation + later),
@@ -273,7 +282,7 @@ async def _record_withdrawn(
         statements.append(append_statement(execution, "approval.withdrawn", payload))
         statements.append(outbox.finish_topic(execution, row["id"].hex))
     if statements:
-        await pipelined(conn, *statements)
+        await queued(conn, *statements)
 
 
 async def _record_refusal(
@@ -288,7 +297,7 @@ async def _record_refusal(
         "code": refusal.code,
     }
     stream = await find_stream(conn, "contract", facts.realm, facts.flow)
-    await pipelined(conn, append_statement(stream, "flow.refused", payload))
+    await queued(conn, append_statement(stream, "flow.refused", payload))
 
 
 def _insert_run(facts: RunFacts, execution: uuid.UUID, generation: int) -> Statement:
@@ -300,7 +309,8 @@ def _insert_run(facts: RunFacts, execution: uuid.UUID, generation: int) -> State
     }
 
 
-def _to_run(realm: str, row: Row) -> Run:
+def to_run(realm: str, row: Row) -> Run:
+    """A run from a row with its execution and contract."""
     return Run(
         realm=realm,
         run_id=row["run_id"],

@@ -1,12 +1,14 @@
 """Wake-ups for workflows: rows that commit with the change they tell of.
 
 A wake-up is a hint to look again, never evidence. Its row is done when the database says that it
-was used (a resume was recorded, the execution ended), not when Temporal answered.
+was used (the step began, the hold ended, the execution ended), not when Temporal answered.
 """
 
 from __future__ import annotations
 
+import json
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -17,25 +19,35 @@ from governance.db.statements import Statement, fetch_all, fetch_one
 
 _Q = load("outbox")
 
+
+@dataclass(frozen=True, slots=True)
+class WakeUp:
+    """One wake-up to send now.
+
+    Attributes:
+        row: Its row in the outbox.
+        execution: Whose run is to be woken.
+        workflow_id: Its workflow.
+        topic: An approval's id, or `denied`.
+        hint: Where that approval stands; empty for a denial.
+        tries: How often it was sent, this time counted.
+    """
+
+    row: int
+    execution: uuid.UUID
+    workflow_id: str
+    topic: str
+    hint: str
+    tries: int
+
+
 DENIED_TOPIC: Final = "denied"
 """The topic that tells a run to end because its execution was denied."""
 
 
-@dataclass(frozen=True, slots=True)
-class WakeUp:
-    """One wake-up to send now: `tries` counts this one."""
-
-    id: int
-    execution: uuid.UUID
-    workflow_id: str
-    topic: str
-    tries: int
-
-
-def enqueue(realm: str, execution: uuid.UUID, topic: str) -> tuple[Statement, Statement]:
-    """The statements that add a wake-up and tell the dispatchers that listen."""
-    row = {"realm": realm, "execution": execution, "topic": topic}
-    return (_Q["enqueue"], row), (_Q["notify"], {"realm": realm})
+def enqueue(realm: str, execution: uuid.UUID, topic: str) -> Statement:
+    """The statement that adds a wake-up and tells the dispatchers that listen."""
+    return _Q["enqueue"], {"realm": realm, "execution": execution, "topic": topic}
 
 
 def finish_topic(execution: uuid.UUID, topic: str) -> Statement:
@@ -49,20 +61,55 @@ def finish_execution(execution: uuid.UUID) -> Statement:
 
 
 def listen() -> Statement:
-    """The statement by which a session of its own is told of new wake-ups."""
+    """The statement by which a session of its own is told of wake-ups, see `told`."""
     return _Q["listen"], {}
 
 
-async def lease_due(conn: AsyncConnection[Any], realm: str, limit: int) -> list[WakeUp]:
-    """Take the due wake-ups, the first of each execution only, and set when to try again.
+async def try_to_lead(conn: AsyncConnection[Any], realm: str) -> bool:
+    """Whether this session is the one that sends what it is told of at once. Kept until it ends."""
+    row = await fetch_one(conn, _Q["try_to_lead"], {"realm": realm})
+    return bool(row and row["leads"])
 
-    Commit before calling Temporal: no transaction stays open during a call.
+
+def told(payload: str, realm: str) -> WakeUp | bool:
+    """What a notification says.
+
+    Returns:
+        A wake-up that is to be sent for the first time; True if others may be due; False if it is
+        about another realm.
     """
-    rows = await fetch_all(conn, _Q["lease_due"], {"realm": realm, "limit": limit})
-    return [WakeUp(r["id"], r["execution"], r["workflow_id"], r["topic"], r["tries"]) for r in rows]
+    said = json.loads(payload)
+    if said["realm"] != realm:
+        return False
+    if "row" not in said:
+        return True
+    execution = uuid.UUID(said["execution"])
+    return WakeUp(said["row"], execution, said["workflow_id"], said["topic"], said["hint"], tries=1)
 
 
-async def seconds_until_due(conn: AsyncConnection[Any], realm: str) -> float | None:
-    """Seconds until the next wake-up is due (may be negative); None if none waits."""
-    row = await fetch_one(conn, _Q["next_due"], {"realm": realm})
-    return None if row is None else row["seconds"]
+async def find_due(conn: AsyncConnection[Any], realm: str, limit: int) -> Sequence[int]:
+    """The rows that are due, the first of each execution only."""
+    rows = await fetch_all(conn, _Q["find_due"], {"realm": realm, "limit": limit})
+    return [row["id"] for row in rows]
+
+
+async def lease(conn: AsyncConnection[Any], realm: str, row: int) -> WakeUp | None:
+    """Take a row to send it once this is committed: no transaction stays open during a call.
+
+    One statement; losing it in a crash costs a second signal. The row stays open until the workflow
+    has used it, so a lost signal is sent again.
+
+    Returns:
+        What to send; None if it is not due, or another sends it.
+    """
+    found = await fetch_one(conn, _Q["lease"], {"id": row, "realm": realm})
+    if found is None:
+        return None
+    return WakeUp(
+        row,
+        found["execution"],
+        found["workflow_id"],
+        found["topic"],
+        found["hint"],
+        found["tries"],
+    )

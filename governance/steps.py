@@ -11,21 +11,21 @@ read what it protects.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from psycopg import AsyncConnection
 
-from governance import approvals, canonical
-from governance.chain.log import append_statement
+from governance import approvals, canonical, outbox
+from governance.authority import admitted, deny
+from governance.chain.log import append_statement, find_stream
 from governance.db.queries import load
-from governance.db.statements import Row, Statement, fetch_one, pipelined
-from governance.denial import deny
+from governance.db.statements import Row, Statement, fetch_one, pipelined, queued
 from governance.errors import ResumeDenied, StepRefused
 from governance.executions import Run, lock_execution
 from governance.names import ApprovalState, ExecutionState
-from governance.roles import Held, lock_statement, read_statements, to_held
+from governance.roles import Held, lock_statement, read_statement, to_held
 from governance.rules.admission import Admission, ApprovalStanding, Standing, admit
 
 _Q = load("steps")
@@ -118,33 +118,35 @@ async def begin(
         the execution.
     """
     step = call.row(run)
-    _, [execution], asked, _, [row], failure, roles, head = await pipelined(
+    _, [execution], asked, _, [row], roles = await pipelined(
         conn,
         lock_statement(run.realm, run.actor),
         lock_execution(run.execution),
-        approvals.fetch_for_step(run.execution, call.name, call.n),
+        approvals.fetch_for_step(run, call.name, call.n),
         (_Q["insert_step"], step),
         (_Q["lock_step"], step),
-        (_Q["fetch_failure"], step),
-        *read_statements(run.realm, run.actor),
+        read_statement(run.realm, run.actor),
     )
-    held = to_held(run.actor, roles, head)
-    standing = _standing(run, call, execution, asked, row, bool(failure), held)
+    held = to_held(run.actor, roles)
+    standing = _standing(run, call, execution, asked, row, held)
     try:
         admission = admit(standing)
     except StepRefused as refusal:
-        await _record_refusal(conn, run, call, held, refusal)
+        await _record_refusal(conn, run, call, standing, held, refusal)
         return refusal
     match admission:
         case Admission.INJECT | Admission.INJECT_FAILURE:
             failed = admission is Admission.INJECT_FAILURE
-            outcome: bytes = failure[0]["failure"] if failed else row["outcome"]
-            await pipelined(conn, _injected(run, call, outcome, failed))
+            outcome: bytes = row["failure"] if failed else row["outcome"]
+            await queued(conn, _injected(run, call, outcome, failed))
             return Injected(outcome, failed)
         case Admission.BUSY:
             return Busy((row["lease_until"] - row["now"]).total_seconds())
         case Admission.SAME_CLAIM:
-            return Permit(row["token"], _approval_used(standing))
+            again = [Lease(call.key, call.attempt, call.lease)]
+            await queued(conn, renewal(again))
+            used = _approval_used(standing)
+            return Permit(row["token"], used.id if used else None)
         case Admission.CLAIM:
             return await _claim(conn, run, call, row, standing, held)
 
@@ -164,7 +166,7 @@ async def finish(
     _, done = await pipelined(conn, lock_execution(run.execution), (_Q["finish_step"], mine))
     if done:
         payload = _payload(run, call, token) | {"outcome_digest": canonical.digest_hex(outcome)}
-        await pipelined(
+        await queued(
             conn,
             approvals.use_approval(run.execution, call.key),
             append_statement(run.execution, "step.executed", payload),
@@ -174,9 +176,9 @@ async def finish(
     if row is not None and row["outcome"] is not None:
         if (row["done_by"], row["done_token"]) == (call.attempt, token):
             return None
-        await pipelined(conn, _evicted(run, call, token), _injected(run, call, row["outcome"]))
+        await queued(conn, _evicted(run, call, token), _injected(run, call, row["outcome"]))
         return Injected(row["outcome"])
-    await pipelined(conn, _evicted(run, call, token))
+    await queued(conn, _evicted(run, call, token))
     return Evicted()
 
 
@@ -212,8 +214,16 @@ async def fail(
     if failure is not None:
         row = {"key": call.key, "round": call.round, "failure": failure}
         statements.append((_Q["insert_failure"], row))
-    await pipelined(conn, *statements)
+    await queued(conn, *statements)
     return True
+
+
+async def record_elsewhere(
+    conn: AsyncConnection[Any], realm: str, flow: str, payload: Mapping[str, Any]
+) -> None:
+    """Record a refused call that belongs to no execution, on the stream of the flow's contracts."""
+    stream = await find_stream(conn, "contract", realm, flow)
+    await queued(conn, append_statement(stream, "step.refused", payload))
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,13 +245,18 @@ async def renew(conn: AsyncConnection[Any], leases: Sequence[Lease]) -> frozense
     Returns:
         The keys that these attempts still hold.
     """
-    params = {
+    renew_all = renewal(leases)
+    _, rows = await pipelined(conn, renew_all, (_Q["fetch_holders"], renew_all[1]))
+    return frozenset(row["key"] for row in rows)
+
+
+def renewal(leases: Sequence[Lease]) -> Statement:
+    """The statement that renews leases which these attempts still hold."""
+    return _Q["renew_leases"], {
         "keys": [lease.key for lease in leases],
         "attempts": [lease.attempt for lease in leases],
         "leases": [lease.seconds for lease in leases],
     }
-    _, rows = await pipelined(conn, (_Q["renew_leases"], params), (_Q["fetch_holders"], params))
-    return frozenset(row["key"] for row in rows)
 
 
 async def _claim(
@@ -252,7 +267,7 @@ async def _claim(
     kind = "step.claimed" if row["holder"] is None else "step.taken_over"
     payload = _payload(run, call, token) | {
         "actor": run.actor,
-        "approval": approval.hex if approval else "",
+        "approval": approval.id.hex if approval else "",
         "lease_seconds": round(call.lease),
         "roles_held": held.record(),
         "policy": list(run.contract.resume),
@@ -263,20 +278,32 @@ async def _claim(
         "round": call.round,
         "lease": call.lease,
     }
-    [claimed], _ = await pipelined(
+    if approval is not None:
+        await queued(conn, outbox.finish_topic(run.execution, approval.id.hex))
+        if approval.admitted_run != run.run_id:
+            await queued(conn, *admitted(run, approval.id, held))
+    await queued(
         conn,
         (_Q["claim_step"], claim),
         append_statement(run.execution, kind, payload, held.observed),
     )
-    assert claimed["token"] == token, "the step's row was locked"
-    return Permit(token, approval)
+    return Permit(token, approval.id if approval else None)
 
 
 async def _record_refusal(
-    conn: AsyncConnection[Any], run: Run, call: Call, held: Held, refusal: StepRefused
+    conn: AsyncConnection[Any],
+    run: Run,
+    call: Call,
+    standing: Standing,
+    held: Held,
+    refusal: StepRefused,
 ) -> None:
     payload = _payload(run, call, 0) | {"code": refusal.code, "roles_held": held.record()}
-    await pipelined(conn, append_statement(run.execution, "step.refused", payload, held.observed))
+    await queued(conn, append_statement(run.execution, "step.refused", payload, held.observed))
+    for approval in standing.approvals:
+        # The call is answered: a wake-up for it would only hold up those behind it.
+        if approval.key == call.key and approval.state is not ApprovalState.PENDING:
+            await queued(conn, outbox.finish_topic(run.execution, approval.id.hex))
     if isinstance(refusal, ResumeDenied):
         await deny(conn, run, held, f"step {call.name}")
 
@@ -287,7 +314,6 @@ def _standing(
     execution: Row,
     asked: list[Row],
     row: Row,
-    has_failure: bool,
     held: Held,
 ) -> Standing:
     return Standing(
@@ -295,13 +321,19 @@ def _standing(
         needs_approval=call.approval is not None,
         key=call.key,
         approvals=[
-            ApprovalStanding(a["id"], a["step_key"], ApprovalState(a["state"]), a["execute_by"])
+            ApprovalStanding(
+                id=a["id"],
+                key=a["step_key"],
+                state=ApprovalState(a["state"]),
+                execute_by=a["execute_by"],
+                admitted_run=a["admitted_run"],
+            )
             for a in asked
         ],
         resume_roles=run.contract.resume,
         roles_held=held.roles,
         has_outcome=row["outcome"] is not None,
-        has_failure=has_failure,
+        has_failure=row["failure"] is not None,
         holder=row["holder"],
         live=bool(row["live"]),
         attempt=call.attempt,
@@ -309,10 +341,10 @@ def _standing(
     )
 
 
-def _approval_used(standing: Standing) -> uuid.UUID | None:
+def _approval_used(standing: Standing) -> ApprovalStanding | None:
     if not standing.needs_approval:
         return None
-    return next(a.id for a in standing.approvals if a.key == standing.key)
+    return next(a for a in standing.approvals if a.key == standing.key)
 
 
 def _payload(run: Run, call: Call, token: int) -> dict[str, Any]:

@@ -15,6 +15,8 @@ from temporalio.common import RetryPolicy
 
 UNAVAILABLE: Final = "unavailable"
 _LONGEST_PAUSE: Final = 300
+_MOST_SEEN: Final = 1000
+_LONGEST_TOPIC: Final = 64
 _ATTEMPT: Final = timedelta(seconds=30)
 _RETRY: Final = RetryPolicy(maximum_attempts=3)
 
@@ -63,30 +65,36 @@ class Wakes:
 
     def __init__(self) -> None:
         """Start with none."""
-        self._seen: set[str] = set()
-        self._waiting: dict[str, asyncio.Future[None]] = {}
+        self._seen: dict[str, str] = {}
+        self._waiting: dict[str, asyncio.Future[str]] = {}
 
-    def wake(self, topic: str) -> None:
-        """Let whoever waits for this topic look again. Unknown topics are kept, to a bound."""
+    def wake(self, topic: str, hint: str) -> None:
+        """Let whoever waits for this topic look again. Others are kept, to a bound."""
         waiting = self._waiting.get(topic)
         if waiting is not None:
             if not waiting.done():
-                waiting.set_result(None)
-        elif len(self._seen) < 1000:
-            self._seen.add(topic)
+                waiting.set_result(hint)
+        elif len(self._seen) < _MOST_SEEN and len(topic) <= _LONGEST_TOPIC:
+            self._seen[topic] = hint
 
-    async def wait(self, topic: str, seconds: float | None = None) -> None:
-        """Wait for the next wake-up of this topic, or for so many seconds if given."""
+    @property
+    def waiting(self) -> int:
+        """How many wait."""
+        return sum(not future.done() for future in self._waiting.values())
+
+    def wake_all(self) -> None:
+        """Let everybody look again."""
+        for topic in list(self._waiting):
+            self.wake(topic, "")
+
+    async def wait(self, topic: str) -> str:
+        """Wait for the next wake-up of this topic; returns what it hints at."""
         if topic in self._seen:
-            self._seen.discard(topic)
-            return
-        future = asyncio.get_running_loop().create_future()
+            return self._seen.pop(topic)
+        future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._waiting[topic] = future
         try:
-            if seconds is None:
-                await future
-            else:
-                await workflow.wait([future], timeout=seconds)
+            return await future
         finally:
             if self._waiting.get(topic) is future:
                 del self._waiting[topic]

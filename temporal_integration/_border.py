@@ -18,11 +18,12 @@ from temporalio import activity
 
 # Raised by raise_complete_async(); there is no public name for it.
 from temporalio.activity import _CompleteAsyncError  # pyright: ignore[reportPrivateUsage]
+from temporalio.api.common.v1 import Payload
 from temporalio.exceptions import ApplicationError
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput
 
 from governance import steps
-from governance.contracts import StepRule
+from governance.contracts import FlowContract, StepRule
 from governance.errors import (
     AsyncCompletionUnsupported,
     Held,
@@ -35,7 +36,7 @@ from governance.errors import (
 from governance.executions import Run
 from governance.rules.arguments import read_arguments
 from governance.rules.binding import binds_digest, input_digest
-from governance.rules.selection import Deny, Pass, select
+from governance.rules.selection import Deny, Pass, governs, guards, select
 from governance.rules.step_key import idempotency_key, step_key
 from temporal_integration import _failures
 from temporal_integration._capture import captured_input
@@ -58,13 +59,19 @@ class Border:
         runtime: Database and server.
         claims: Renews what this process holds.
         outcomes: Stores and restores results with the worker's own data converter.
-        flows: The workflow types that contracts on this worker name.
+        contracts: The contracts given to this worker: which flows are governed, and which
+            activities are refused elsewhere.
     """
 
     runtime: Runtime
     claims: Claims
     outcomes: Outcomes
-    flows: frozenset[str]
+    contracts: tuple[FlowContract, ...]
+
+    @property
+    def flows(self) -> frozenset[str]:
+        """The workflow types that contracts on this worker name."""
+        return frozenset(contract.flow for contract in self.contracts)
 
 
 class BorderInterceptor(ActivityInboundInterceptor):
@@ -81,9 +88,10 @@ class BorderInterceptor(ActivityInboundInterceptor):
         claim = read_step(input.headers)
         if info.activity_type in INTERNAL_ACTIVITIES:
             return await self.next.execute_activity(input)
-        if claim is None and info.workflow_type not in self._border.flows:
-            return await self.next.execute_activity(input)
         payloads = captured_input(len(input.args))
+        if claim is None and info.workflow_type not in self._border.flows:
+            await self._refuse_elsewhere(payloads)
+            return await self.next.execute_activity(input)
         try:
             run = await self._run()
             if payloads is None:
@@ -100,6 +108,41 @@ class BorderInterceptor(ActivityInboundInterceptor):
         except Unavailable as away:
             raise _not_now(claim, away) from away
         return await self._governed(run, call, claim, input)
+
+    async def _refuse_elsewhere(self, payloads: Sequence[Payload] | None) -> None:
+        """Refuse a call from outside its flow that would be governed inside."""
+        info = activity.info()
+        named = [c for c in self._border.contracts if governs(c, info.activity_type)]
+        arguments = read_arguments(as_pairs(payloads or ()))
+        for contract in named:
+            if guards(contract, info.activity_type, arguments):
+                caller = info.workflow_type or "nobody's workflow"
+                refused = NotGoverned(
+                    f"{info.activity_type} is a governed step of {contract.flow}; it was called "
+                    f"from {caller}.",
+                    hint='A contract with `elsewhere = "pass"` lets other workflows share it.',
+                )
+                await self._record_elsewhere(contract, refused)
+                raise _failures.application_error(refused)
+
+    async def _record_elsewhere(self, contract: FlowContract, refused: NotGoverned) -> None:
+        """The refusal stands on the stream of the flow's contracts; it does not wait for that."""
+        info, runtime = activity.info(), self._border.runtime
+        payload = {
+            "realm": runtime.realm,
+            "flow": contract.flow,
+            "activity": info.activity_type,
+            "workflow_type": info.workflow_type or "",
+            "workflow_id": info.workflow_id or "",
+            "run_id": info.workflow_run_id or info.activity_run_id or "",
+            "code": refused.code,
+        }
+        try:
+            await runtime.database.run(
+                lambda conn: steps.record_elsewhere(conn, runtime.realm, contract.flow, payload)
+            )
+        except Unavailable as away:
+            activity.logger.warning("a refusal is not on record: %s", away)
 
     async def _run(self) -> Run:
         info = activity.info()

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
+from temporalio.api.common.v1 import Payload
 from temporalio.client import (
+    CreateScheduleInput,
     Interceptor,
     OutboundInterceptor,
+    ScheduleActionStartWorkflow,
+    ScheduleHandle,
     StartWorkflowInput,
+    StartWorkflowUpdateWithStartInput,
     WorkflowHandle,
+    WorkflowUpdateHandle,
 )
 
 from governance.errors import ActorMissing
@@ -40,13 +48,33 @@ class _Outbound(OutboundInterceptor):
         Raises:
             ActorMissing: The flow is governed and the caller is not inside `acting_as`.
         """
-        if input.workflow not in self._flows:
-            return await super().start_workflow(input)
+        headers = self._headers(input.workflow, input.headers)
+        return await super().start_workflow(dataclasses.replace(input, headers=headers))
+
+    async def start_update_with_start_workflow(
+        self, input: StartWorkflowUpdateWithStartInput
+    ) -> WorkflowUpdateHandle[Any]:
+        """Attach the actor to the start. Raises like `start_workflow`."""
+        start = input.start_workflow_input
+        start = dataclasses.replace(start, headers=self._headers(start.workflow, start.headers))
+        changed = dataclasses.replace(input, start_workflow_input=start)
+        return await super().start_update_with_start_workflow(changed)
+
+    async def create_schedule(self, input: CreateScheduleInput) -> ScheduleHandle:
+        """Let every run of the schedule be for its maker. Raises like `start_workflow`."""
+        action = copy.copy(input.schedule.action)
+        if isinstance(action, ScheduleActionStartWorkflow):
+            action.headers = self._headers(action.workflow, action.headers or {}) or None
+        schedule = dataclasses.replace(input.schedule, action=action)
+        return await super().create_schedule(dataclasses.replace(input, schedule=schedule))
+
+    def _headers(self, flow: str, headers: Mapping[str, Payload]) -> Mapping[str, Payload]:
+        if flow not in self._flows:
+            return headers
         actor = current_actor()
         if actor is None:
             raise ActorMissing(
-                f'Flow "{input.workflow}" is governed: somebody must start it.',
+                f'Flow "{flow}" is governed: somebody must start it.',
                 hint="Start it inside `with acting_as(actor_id):`.",
             )
-        headers = with_start(input.headers, actor)
-        return await super().start_workflow(dataclasses.replace(input, headers=headers))
+        return with_start(headers, actor)

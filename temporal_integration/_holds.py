@@ -17,7 +17,13 @@ from temporalio.exceptions import ActivityError, ApplicationError
 from temporalio.worker import StartActivityInput, StartLocalActivityInput
 
 from governance.contracts import FlowContract, StepRule
-from governance.errors import ApprovalNotUsable, ApprovalRejected, ResumeDenied, UnmatchedCall
+from governance.errors import (
+    ApprovalMissing,
+    ApprovalNotUsable,
+    ApprovalRejected,
+    ResumeDenied,
+    UnmatchedCall,
+)
 from governance.rules.arguments import Argument, read_arguments
 from governance.rules.binding import binds_digest, input_digest
 from governance.rules.selection import Deny, Pass, select
@@ -25,7 +31,7 @@ from governance.rules.template import render_title, shown_values
 from temporal_integration import _failures
 from temporal_integration._ask import ask
 from temporal_integration._headers import StepClaim, with_step
-from temporal_integration._names import REQUEST, RESUME, WITHDRAW
+from temporal_integration._names import APPROVED_HINT, REQUEST, RESUME, WITHDRAW
 from temporal_integration._run_state import RunState
 
 AnyInput = TypeVar("AnyInput", StartActivityInput, StartLocalActivityInput)
@@ -125,9 +131,8 @@ async def run(
         raise _failure(given, refused) from refused
     name, digest, n = call.step.name, call.binds_digest, call.claim.n
     try:
-        if call.step.approval is not None:
-            await _hold(state, call, given)
-        result = await _call(state, call, given, start)
+        await state.unless_denied()
+        result = await _held_call(state, call, given, start)
     except BaseException:
         state.tracker.failed(name, digest, n)
         raise
@@ -135,11 +140,37 @@ async def run(
     return result
 
 
-async def _hold(state: RunState, call: GovernedCall, given: AnyInput) -> None:
-    """Wait for the decision and the resume; fail as the activity would if it must not run."""
+async def _held_call(
+    state: RunState, call: GovernedCall, given: AnyInput, start: Start[AnyInput]
+) -> Any:
+    """Hold the call if it needs an approval, then make it.
+
+    A wake-up hints at the decision. A step that the border claims believes an approval once: its
+    begin is the resume, and checks everything. So a forged wake-up costs one refused attempt, and
+    afterwards this side asks for itself.
+    """
+    believing = call.step.kind == "effect"
+    while True:
+        believed = False
+        if call.step.approval is not None:
+            believed = await _hold(state, call, given, believing)
+        try:
+            return await _call(state, call, given, start)
+        except (ActivityError, ApplicationError) as error:
+            if not believed or _failures.code_of(error) != ApprovalMissing.code:
+                raise
+        believing = False
+
+
+async def _hold(state: RunState, call: GovernedCall, given: AnyInput, believing: bool) -> bool:
+    """Wait for the decision and the resume; fail as the activity would if it must not run.
+
+    Returns:
+        Whether a wake-up was believed.
+    """
     try:
         with state.holding():
-            await _until_admitted(state, call)
+            return await _until_admitted(state, call, believing)
     except asyncio.CancelledError as error:
         # Also raised when the run is evicted from the cache; asking then ends this task.
         with state.holding():
@@ -150,7 +181,7 @@ async def _hold(state: RunState, call: GovernedCall, given: AnyInput) -> None:
         raise _failure(given, error) from error
 
 
-async def _until_admitted(state: RunState, call: GovernedCall) -> None:
+async def _until_admitted(state: RunState, call: GovernedCall, believing: bool) -> bool:
     name = call.step.name
     answer = await ask(REQUEST, call.request(), f"governance: request approval of {name}")
     while (status := answer["status"]) not in _GO_ON:
@@ -167,8 +198,11 @@ async def _until_admitted(state: RunState, call: GovernedCall) -> None:
                 ApprovalNotUsable(f"The approval of {name} cannot be used: {status}.")
             )
         if status == "pending":
-            await state.wakes.wait(approval)
+            hint = await state.wakes.wait(approval)
+            if believing and hint == APPROVED_HINT:
+                return True
         answer = await ask(RESUME, {"approval": approval}, f"governance: resume {name}")
+    return False
 
 
 async def _call(
@@ -178,7 +212,8 @@ async def _call(
     while True:
         attempt = dataclasses.replace(given, headers=with_step(given.headers, call.claim))
         try:
-            return await start(attempt)
+            with state.calling():
+                return await start(attempt)
         except (ActivityError, ApplicationError) as error:
             # A remote activity fails with ActivityError, a local one with its cause.
             pause = _failures.held_for(error)
@@ -186,7 +221,11 @@ async def _call(
                 if _failures.is_denial(error):
                     state.denied = _failures.application_error(ResumeDenied())
                 raise
-        await workflow.sleep(pause, summary=f"governance: {call.step.name} is held")
+        try:
+            await workflow.sleep(pause, summary=f"governance: {call.step.name} is held")
+        except asyncio.CancelledError as error:
+            failure = _failure(given, error)
+            raise failure from failure.__cause__
 
 
 def _failure(given: AnyInput, cause: BaseException) -> ActivityError:

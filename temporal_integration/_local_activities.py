@@ -14,13 +14,13 @@ from temporalio import activity
 
 from governance import approvals, resume
 from governance.errors import ConfigurationError, NotGoverned, StepRefused, Unavailable
-from governance.executions import Actor, Run, RunFacts, close_run
+from governance.executions import Actor, Run, RunFacts
 from governance.ids import parse_id
 from governance.names import ExecutionState
 from governance.rules.step_key import step_key
 from temporal_integration import _failures
 from temporal_integration._ask import UNAVAILABLE
-from temporal_integration._names import CLOSE, OPEN, REQUEST, RESUME, WITHDRAW
+from temporal_integration._names import OPEN, REQUEST, RESUME, WITHDRAW
 from temporal_integration._runtime import Runtime
 
 Answer = dict[str, Any]
@@ -36,7 +36,7 @@ class LocalActivities:
     @property
     def all(self) -> list[Callable[..., Any]]:
         """The activities to register."""
-        return [self.open, self.request, self.resume, self.withdraw, self.close]
+        return [self.open, self.request, self.resume, self.withdraw]
 
     @activity.defn(name=OPEN)
     async def open(self, text: str) -> str:
@@ -57,11 +57,6 @@ class LocalActivities:
     async def withdraw(self, text: str) -> str:
         """Stop asking for a step that was cancelled."""
         return await _answer(self._withdraw, text)
-
-    @activity.defn(name=CLOSE)
-    async def close(self, text: str) -> str:
-        """The run ends."""
-        return await _answer(self._close, text)
 
     async def _open(self, asked: Answer) -> Answer:
         info = activity.info()
@@ -122,14 +117,6 @@ class LocalActivities:
             lambda conn: approvals.withdraw_step(conn, run, asked["step"], asked["n"], asked["why"])
         )
         return {"status": "withdrawn"}
-
-    async def _close(self, asked: Answer) -> Answer:
-        run = await self._run()
-        state = None if asked["state"] is None else ExecutionState(asked["state"])
-        await self._runtime.database.run(
-            lambda conn: close_run(conn, run, state, asked["code"] or None)
-        )
-        return {"status": "closed"}
 
     async def _run(self) -> Run:
         return await self._runtime.resolve(*_ids())

@@ -10,12 +10,17 @@ OPEN: Final = "governance.open"
 REQUEST: Final = "governance.request"
 RESUME: Final = "governance.resume"
 WITHDRAW: Final = "governance.withdraw"
-CLOSE: Final = "governance.close"
-INTERNAL_ACTIVITIES: Final = frozenset({OPEN, REQUEST, RESUME, WITHDRAW, CLOSE})
+INTERNAL_ACTIVITIES: Final = frozenset({OPEN, REQUEST, RESUME, WITHDRAW})
 """Local activities of the plugin; refused when they are called in any other way."""
 
 WAKE_SIGNAL: Final = "governance.wake"
-"""A hint to look again; its one argument is an approval id or `denied`."""
+"""A hint to look again: an approval id or `denied`, and what to find."""
+
+DENIED_TOPIC: Final = "denied"
+"""As `governance.outbox` writes it."""
+
+APPROVED_HINT: Final = "approved"
+"""As `governance.names.ApprovalState` says it."""
 
 START_HEADER: Final = "governance-start"
 """On a start: who starts it."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -33,6 +33,7 @@ from temporal_integration._capture import with_capture
 from temporal_integration._claims import Claims
 from temporal_integration._client import GovernedClient
 from temporal_integration._dispatch import Dispatcher
+from temporal_integration._endings import Endings
 from temporal_integration._inbound import GovernedInbound
 from temporal_integration._local_activities import LocalActivities
 from temporal_integration._names import PLUGIN
@@ -92,13 +93,22 @@ class GovernancePlugin(SimplePlugin):
         return config
 
     def configure_worker(self, config: WorkerConfig) -> WorkerConfig:
-        """Put the interceptors and local activities into one worker."""
+        """Put the interceptors and local activities into one worker.
+
+        Raises:
+            ConfigurationError: It has been put in already, or it knows no database.
+        """
+        if any(isinstance(i, _WorkerInterceptor) for i in config.get("interceptors", ())):
+            raise ConfigurationError(
+                "The GovernancePlugin was given twice.",
+                hint="Give it to Client.connect alone: the client's workers inherit it.",
+            )
         config = super().configure_worker(config)
         client = with_capture(worker_client(config))
         runtime = Runtime(self._new_database(), self._realm)
         runtime.attach(client)
         config["client"] = client
-        interceptor = _WorkerInterceptor(self._flows, runtime)
+        interceptor = _WorkerInterceptor(self._flows, _Parts.of(runtime, self._contracts))
         config["interceptors"] = [*config.get("interceptors", ()), interceptor]
         if config.get("workflows"):
             activities = list(config.get("activities") or ())
@@ -127,14 +137,17 @@ class GovernancePlugin(SimplePlugin):
             for i in worker.config(active_config=True).get("interceptors", ())
             if isinstance(i, _WorkerInterceptor)
         ]
-        runtime = mine[-1].runtime if mine else None
-        if runtime is None:
+        parts = mine[-1].parts if mine else None
+        if parts is None:
             await next(worker)
             return
-        async with runtime.database:
-            await self._check_registered(runtime)
+        async with parts.runtime.database:
+            with _never_started(worker):
+                await self._check_registered(parts.runtime)
             async with _background(
-                Dispatcher(runtime).run_forever(), mine[-1].claims.renew_forever()
+                Dispatcher(parts.runtime, parts.endings).run_forever(),
+                parts.endings.run_forever(),
+                parts.claims.renew_forever(),
             ):
                 await next(worker)
 
@@ -159,24 +172,41 @@ class GovernancePlugin(SimplePlugin):
                     )
 
 
-class _WorkerInterceptor(Interceptor):
-    """Made for one worker; without a runtime it serves a replay."""
+@dataclasses.dataclass(frozen=True)
+class _Parts:
+    """What one worker runs on."""
 
-    def __init__(self, flows: frozenset[str], runtime: Runtime | None) -> None:
+    runtime: Runtime
+    claims: Claims
+    endings: Endings
+    border: Border
+
+    @classmethod
+    def of(cls, runtime: Runtime, contracts: tuple[FlowContract, ...]) -> _Parts:
+        claims = Claims(runtime.database)
+        outcomes = Outcomes(runtime.client.data_converter)
+        border = Border(runtime, claims, outcomes, contracts)
+        return cls(runtime, claims, Endings(runtime, border.flows), border)
+
+
+class _WorkerInterceptor(Interceptor):
+    """Made for one worker; without its parts it serves a replay."""
+
+    def __init__(self, flows: frozenset[str], parts: _Parts | None) -> None:
         self._flows = flows
-        self.runtime = runtime
-        if runtime is not None:
-            self.claims = Claims(runtime.database)
-            outcomes = Outcomes(runtime.client.data_converter)
-            self._border = Border(runtime, self.claims, outcomes, flows)
+        self.parts = parts
 
     def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
-        return BorderInterceptor(next, self._border)
+        assert self.parts is not None, "a replay runs no activities"
+        return BorderInterceptor(next, self.parts.border)
 
     def workflow_interceptor_class(
         self, input: WorkflowInterceptorClassInput
     ) -> type[WorkflowInboundInterceptor]:
-        return type("GovernedInbound", (GovernedInbound,), {"flows": self._flows})
+        members: dict[str, Any] = {"flows": self._flows}
+        if self.parts is not None:
+            members["tell_ending"] = staticmethod(self.parts.endings.hint)
+        return type("GovernedInbound", (GovernedInbound,), members)
 
 
 def _pass_through(runner: WorkflowRunner | None) -> WorkflowRunner:
@@ -199,6 +229,22 @@ def worker_client(config: WorkerConfig) -> Client:
     if client is None:
         raise ValueError("The GovernancePlugin was given no client.")
     return client
+
+
+@contextmanager
+def _never_started(worker: Worker) -> Generator[None]:
+    """If this fails, tell a worker that never ran that it has been shut down.
+
+    The SDK does so only for its own checks; without it `async with worker` would be left never.
+    """
+    try:
+        yield
+    except BaseException:
+        # There is no public name for it.
+        complete = vars(worker).get("_shutdown_complete_event")
+        if isinstance(complete, asyncio.Event):
+            complete.set()
+        raise
 
 
 @asynccontextmanager

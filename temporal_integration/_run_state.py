@@ -27,6 +27,7 @@ class RunState:
         self.denied: ApplicationError | None = None
         self._opened: asyncio.Future[None] | None = None
         self._settled = False
+        self._calls = 0
         # A dict, not a set: the order of a set differs between replays.
         self._holding: dict[asyncio.Task[Any], None] = {}
 
@@ -51,6 +52,14 @@ class RunState:
             self._opened = asyncio.get_running_loop().create_future()
         await asyncio.shield(self._opened)
 
+    async def unless_denied(self) -> None:
+        """Return at once, or never: a denied run is about to end and calls nothing governed.
+
+        Answering would let code that tries again and again keep the run from ending.
+        """
+        if self.denied is not None:
+            await asyncio.get_running_loop().create_future()
+
     @contextmanager
     def holding(self) -> Generator[None]:
         """Mark the current task as one that `drain` cancels and awaits."""
@@ -61,6 +70,21 @@ class RunState:
             yield
         finally:
             self._holding.pop(task, None)
+
+    @contextmanager
+    def calling(self) -> Generator[None]:
+        """Count a governed activity that was called."""
+        self._calls += 1
+        try:
+            yield
+        finally:
+            self._calls -= 1
+
+    @property
+    def busy(self) -> bool:
+        """Whether a call may still find that the execution was denied, without a wake-up."""
+        asking = len(self._holding) > self.wakes.waiting
+        return self.denied is None and (asking or self._calls > 0)
 
     async def drain(self) -> None:
         """Cancel what is held and wait until no local activity of ours is outstanding."""

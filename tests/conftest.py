@@ -36,6 +36,7 @@ def template(postgres: PostgresServer) -> Generator[str]:
     with servers.database(postgres) as dsn:
         servers.run_apart(servers.migrated(dsn))
         yield servers.dbname(dsn)
+    servers.forget_logins(postgres)
 
 
 @pytest.fixture

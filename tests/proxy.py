@@ -28,6 +28,10 @@ class Loss(Enum):
     ANSWER = "the server has committed and the connection breaks before the client hears it"
 
 
+def _is_commit(text: bytes) -> bool:
+    return text.lstrip().upper().startswith(b"COMMIT")
+
+
 @dataclass(eq=False)
 class _Link:
     """One client's connection and ours to the server."""
@@ -36,6 +40,18 @@ class _Link:
     server: asyncio.StreamWriter | None = None
     muted: bool = False
     answered: asyncio.Event = field(default_factory=asyncio.Event)
+    commits: set[bytes] = field(default_factory=set)
+
+    def says_commit(self, kind: bytes, body: bytes) -> bool:
+        """A simple query, a statement to parse, or the use of one that was prepared before."""
+        if kind == b"Q":
+            return _is_commit(body)
+        name, _, text = body.partition(b"\0")
+        if kind == b"P":
+            # The unnamed statement is parsed anew each time.
+            (self.commits.add if _is_commit(text) else self.commits.discard)(name)
+            return False
+        return kind == b"B" and text.partition(b"\0")[0] in self.commits
 
     def cut(self) -> None:
         """Break both ends at once."""
@@ -164,22 +180,22 @@ class Proxy:
     ) -> None:
         """Client to server, message by message."""
         await self._startup(reader, server)
-        committing = False
+        loss: Loss | None = None
         while True:
             head = await reader.readexactly(5)
             body = await reader.readexactly(struct.unpack("!I", head[1:])[0] - 4)
             await self._open.wait()
-            committing = committing or _says_commit(head[:1], body)
-            complete = committing and head[:1] in (b"Q", b"S")
-            if complete:
-                committing = False
-                if self._losses:
-                    self.lost += 1
-                    if self._losses.pop(0) is Loss.ANSWER:
-                        link.muted = True
-                        server.write(head + body)
-                        await link.answered.wait()
+            commits = link.says_commit(head[:1], body)
+            if commits and self._losses and loss is None:
+                self.lost += 1
+                loss = self._losses.pop(0)
+                if loss is Loss.QUESTION:
                     raise ConnectionResetError
+            if loss is Loss.ANSWER and head[:1] in (b"Q", b"S"):
+                link.muted = True
+                server.write(head + body)
+                await link.answered.wait()
+                raise ConnectionResetError
             server.write(head + body)
             await server.drain()
 
@@ -192,17 +208,6 @@ class Proxy:
             server.write(head + body)
             if struct.unpack("!I", body[:4])[0] not in (_SSL_REQUEST, _GSS_REQUEST):
                 return
-
-
-def _says_commit(kind: bytes, body: bytes) -> bool:
-    """A simple query, or the text of a statement to parse (after the name it is given)."""
-    if kind == b"Q":
-        text = body
-    elif kind == b"P":
-        text = body.partition(b"\0")[2]
-    else:
-        return False
-    return text.lstrip().upper().startswith(b"COMMIT")
 
 
 @asynccontextmanager

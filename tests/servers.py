@@ -25,6 +25,10 @@ LOG_ORIGIN = "test.example/governance"
 
 GROUPS = ("worker", "decider", "admin", "sealer", "reader")
 
+SESSION = secrets.token_hex(3)
+PASSWORD = secrets.token_hex(8)
+"""Of the logins that this session makes."""
+
 T = TypeVar("T")
 
 
@@ -64,14 +68,25 @@ def database(server: PostgresServer, template: str = "template1") -> Generator[s
 
 def login(server: PostgresServer, group: str) -> dict[str, str]:
     """User and password of a login that is a member of one group role; made if missing."""
-    user, password = f"governance_test_{group}", "test"
+    user = f"governance_test_{SESSION}_{group}"
     with psycopg.connect(server.dsn, autocommit=True) as conn:
         row = conn.execute("SELECT FROM pg_roles WHERE rolname = %s", [user]).fetchone()
         if row is None:
-            statement = sql.SQL("CREATE ROLE {} LOGIN PASSWORD {} IN ROLE {}")
-            member_of = sql.Identifier(f"governance_{group}")
-            conn.execute(statement.format(sql.Identifier(user), sql.Literal(password), member_of))
-    return {"user": user, "password": password}
+            conn.execute(
+                sql.SQL("CREATE ROLE {} LOGIN PASSWORD {} IN ROLE {}").format(
+                    sql.Identifier(user),
+                    sql.Literal(PASSWORD),
+                    sql.Identifier(f"governance_{group}"),
+                )
+            )
+    return {"user": user, "password": PASSWORD}
+
+
+def forget_logins(server: PostgresServer) -> None:
+    """Drop every login that this session made."""
+    drop = sql.SQL("DROP ROLE IF EXISTS {}")
+    names = (sql.Identifier(f"governance_test_{SESSION}_{group}") for group in GROUPS)
+    administer(server.dsn, *(drop.format(name) for name in names))
 
 
 def dbname(dsn: str) -> str:

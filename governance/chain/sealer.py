@@ -10,39 +10,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Self
 
-from governance.chain.batch import Batch, LowWater, check
-from governance.chain.kept import (
-    Kept,
-    from_database,
-    from_sinks,
-    rebuild,
-    refuse_other,
-    refuse_smaller,
-)
-from governance.chain.note import Checkpoint, sign_note
+from governance.chain.note import Checkpoint
+from governance.chain.session import Session, Settings
 from governance.chain.sinks import Sink
-from governance.chain.tree import CompactRange
-from governance.db import Connection, transaction
 from governance.db.connection import Target
-from governance.db.failures import translated
-from governance.db.queries import load
-from governance.db.versions import check_schema
-from governance.errors import (
-    ChainBroken,
-    ConfigurationError,
-    SchemaMissing,
-    SealerRunning,
-    Unavailable,
-)
+from governance.errors import ConfigurationError, Unavailable
 from governance.signing import Signer, Verifier
 
-_SQL: Final = load("sealing")
 _LOG: Final = logging.getLogger(__name__)
 
 
@@ -59,19 +38,6 @@ class Sealed:
     entries: int
     checkpoint: Checkpoint | None
     more: bool
-
-
-@dataclass(slots=True)
-class _Session:
-    """What holds as long as the connection does, and not longer."""
-
-    conn: Connection
-    origin: str
-    tree: CompactRange
-    newest: int  # the largest size kept outside
-    published: int  # the size that every sink has
-    recorded: int  # the size that the database has a checkpoint of
-    low: LowWater
 
 
 class Sealer:
@@ -106,13 +72,11 @@ class Sealer:
             )
         # Plans are made for the values at hand: one plan for every low-water mark would be the
         # one that reads the whole table.
-        self._target: Final = Target(dsn, prepare_threshold=None)
-        self._signer: Final = signer
-        self._sinks: Final = tuple(sinks)
-        self._verifiers: Final = (signer.verifier, *trusted)
-        self._limit: Final = limit
-        self._new_sinks: Final = new_sinks
-        self._session: _Session | None = None
+        target = Target(dsn, prepare_threshold=None)
+        self._settings: Final = Settings(
+            target, signer, tuple(sinks), tuple(trusted), limit, new_sinks
+        )
+        self._session: Session | None = None
 
     async def __aenter__(self) -> Self:
         """The sealer; the first round opens the connection."""
@@ -131,7 +95,7 @@ class Sealer:
         """Close the connection, and with it the lock. Safe to repeat."""
         session, self._session = self._session, None
         if session is not None:
-            await session.conn.close()
+            await session.close()
 
     async def seal_once(self) -> Sealed:
         """Seal the next entries, at most `limit`, and sign the tree if it is larger than signed.
@@ -149,9 +113,9 @@ class Sealer:
         done = False
         try:
             if self._session is None:
-                self._session = await self._open()
-            batch = await self._seal(self._session)
-            checkpoint = await self._publish(self._session)
+                self._session = await Session.open(self._settings)
+            batch = await self._session.seal()
+            checkpoint = await self._session.publish()
             done = True
         finally:
             if not done:  # whatever is remembered may be wrong now
@@ -195,130 +159,6 @@ class Sealer:
                     await told(sealed)
             if not more:
                 await _wait(stop, interval)
-
-    async def _open(self) -> _Session:
-        """Take the lock, then compute the tree again and compare it with what was kept."""
-        conn = await self._target.connect()
-        opened = False
-        try:
-            with translated(self._target.label):
-                await check_schema(conn, self._target.label)
-                row = await (await conn.execute(_SQL["try_lock"])).fetchone()
-                if row != (True,):
-                    raise SealerRunning(
-                        f"Another sealer is running on {self._target.label}.",
-                        hint="One is enough; stop it first to run another.",
-                    )
-                session = await self._compared(conn)
-            opened = True
-            return session
-        finally:
-            if not opened:
-                await conn.close()
-
-    async def _compared(self, conn: Connection) -> _Session:
-        async with self._transaction(conn, transaction.SNAPSHOT):
-            origin = await _origin(conn)
-            outside = await from_sinks(self._sinks, origin, self._verifiers)
-            inside = await from_database(conn, origin, self._verifiers)
-            if inside and not outside and not self._new_sinks:
-                raise ChainBroken(
-                    f"The database has a checkpoint of size {inside.checkpoint.size}, but none is "
-                    f"kept in {', '.join(sink.name for sink in self._sinks)}; nothing was signed.",
-                    hint="Bring the kept checkpoints back, or say that this place is new.",
-                )
-            tree = await rebuild(conn, [*outside, inside] if inside else outside)
-        sizes = [kept.checkpoint.size for kept in outside]
-        return _Session(
-            conn,
-            origin,
-            tree,
-            newest=max(sizes, default=0),
-            published=min(sizes) if len(sizes) == len(self._sinks) else 0,
-            recorded=inside.checkpoint.size if inside else 0,
-            low=LowWater(),
-        )
-
-    async def _seal(self, session: _Session) -> Batch:
-        """Commit leaves for the next entries."""
-        conn = session.conn
-        async with self._transaction(conn, transaction.SNAPSHOT):
-            batch = await session.low.take(conn, session.origin, self._limit)
-            if batch.size != session.tree.size:
-                raise ChainBroken(
-                    f"The tree had {session.tree.size} leaves and now has {batch.size}: leaves "
-                    "were written or taken away by somebody else; nothing was signed."
-                )
-            if batch.rows:
-                await check(conn, batch.rows)
-                parameters = {
-                    "size": batch.size,
-                    "entries": [row.id for row in batch.rows],
-                    "hashes": batch.hashes,
-                }
-                await conn.execute(_SQL["insert_leaves"], parameters)
-        session.low.sealed(batch)
-        for leaf in batch.hashes:
-            session.tree.append(leaf)
-        return batch
-
-    async def _publish(self, session: _Session) -> Checkpoint | None:
-        """Sign the tree, keep the note outside, put it on record; what is done is left out."""
-        size = session.tree.size
-        if size == 0 or (size == session.published and size == session.recorded):
-            return None
-        for kept in await from_sinks(self._sinks, session.origin, self._verifiers):
-            self._refuse(session, kept)
-        checkpoint = Checkpoint(session.origin, size, session.tree.root())
-        note = sign_note(checkpoint.text, [self._signer])
-        for sink in self._sinks:
-            await sink.publish(size, note)
-        session.newest = session.published = size
-        if session.recorded != size:
-            await self._record(session, checkpoint, note)
-        return checkpoint
-
-    def _refuse(self, session: _Session, kept: Kept) -> None:
-        """Look once more at what is kept: it was compared when the session began."""
-        refuse_smaller(session.tree, kept)
-        if kept.checkpoint.size == session.tree.size:
-            refuse_other(session.tree, kept)
-        elif kept.checkpoint.size > session.newest:
-            raise ChainBroken(
-                f"Somebody else put a checkpoint of size {kept.checkpoint.size} into {kept.place}."
-            )
-
-    async def _record(self, session: _Session, checkpoint: Checkpoint, note: bytes) -> None:
-        async with self._transaction(session.conn, transaction.WRITE):
-            parameters = {
-                "size": checkpoint.size,
-                "key_name": self._signer.verifier.name,
-                "root": checkpoint.root,
-                "note": note.decode(),
-            }
-            await session.conn.execute(_SQL["insert_checkpoint"], parameters)
-        session.recorded = checkpoint.size
-
-    @asynccontextmanager
-    async def _transaction(
-        self, conn: Connection, kind: transaction.Kind
-    ) -> AsyncIterator[Connection]:
-        label = self._target.label
-        await transaction.begin(conn, kind, label)
-        try:
-            with transaction.bounded(conn, kind.patience):
-                with translated(label):
-                    yield conn
-                await transaction.commit(conn, label)
-        finally:
-            await transaction.roll_back(conn)
-
-
-async def _origin(conn: Connection) -> str:
-    row = await (await conn.execute(_SQL["fetch_origin"])).fetchone()
-    if row is None:
-        raise SchemaMissing("The log has no name.", hint="Run `governance migrate`.")
-    return str(row[0])
 
 
 async def _wait(stop: asyncio.Event, seconds: float) -> None:

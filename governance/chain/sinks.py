@@ -7,7 +7,7 @@ import fcntl
 import os
 import re
 import secrets
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, Protocol
@@ -117,7 +117,7 @@ class FileSink:
         return [int(match[1]) for match in names if match]
 
     @contextmanager
-    def _errors(self) -> Iterator[None]:
+    def _errors(self) -> Generator[None]:
         try:
             yield
         except OSError as error:

@@ -134,6 +134,7 @@ class FlowContract(ContractModel):
     )
     steps: Annotated[Series[StepRule], MinLen(1)]
     unmatched: Literal["pass", "deny"] = "pass"
+    elsewhere: Literal["refuse", "pass"] = "refuse"
     on_denied: Literal["fail"] = "fail"
 
     def problems(self) -> tuple[Problem, ...]:

@@ -13,7 +13,17 @@ from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout
 
 from governance.db.connection import Connection, PasswordSource, Target
 from governance.db.failures import translated
-from governance.db.transaction import READ, SNAPSHOT, WRITE, Kind, begin, bounded, commit, roll_back
+from governance.db.transaction import (
+    READ,
+    SNAPSHOT,
+    WRITE,
+    Kind,
+    begin,
+    bounded,
+    commit,
+    in_one_pipeline,
+    roll_back,
+)
 from governance.db.versions import check_schema
 from governance.errors import ConnectionLost, DatabaseBusy, DatabaseUnavailable
 
@@ -112,6 +122,9 @@ class Database:
     async def run(self, work: Callable[[Connection], Awaitable[T]], *, tries: int = 3) -> T:
         """Run a whole transaction, again if the connection was lost or the database was busy.
 
+        Like `transaction`, in as few round trips as the work waits for answers: BEGIN travels with
+        its first statements and COMMIT with its last (see `statements.queued`).
+
         After a lost answer to COMMIT the work is simply run again. It must be the same piece of
         work then, recognised by its own keys: an attempt id made outside of it, not within.
 
@@ -126,12 +139,36 @@ class Database:
         """
         for failures in range(tries - 1):
             try:
-                async with self.transaction() as conn:
-                    return await work(conn)
-            except (ConnectionLost, DatabaseBusy):
+                return await self._run_once(work)
+            except ConnectionLost:
+                # Others that lie idle may be dead too; the pool looks and replaces them.
+                await (await self._opened()).check()
+            except DatabaseBusy:
                 await asyncio.sleep(_pause(failures))
-        async with self.transaction() as conn:
-            return await work(conn)
+        return await self._run_once(work)
+
+    async def _run_once(self, work: Callable[[Connection], Awaitable[T]]) -> T:
+        pool = await self._opened()
+        conn = await self._taken(pool)
+        try:
+            with bounded(conn, WRITE.patience):
+                return await in_one_pipeline(conn, WRITE, self.label, work)
+        finally:
+            await self._given_back(pool, conn)
+
+    async def alone(self, statement: Callable[[Connection], Awaitable[T]]) -> T:
+        """Run one statement that is a transaction of its own, in one round trip.
+
+        For what may be lost in a crash without harm: the session's own timeouts and durability
+        hold. Raises like `transaction`; not tried again.
+        """
+        pool = await self._opened()
+        conn = await self._taken(pool)
+        try:
+            with bounded(conn, WRITE.patience), translated(self.label, committing=True):
+                return await statement(conn)
+        finally:
+            await self._given_back(pool, conn)
 
     async def connect(self) -> Connection:
         """A connection of its own, in autocommit mode: for migrations, LISTEN and session locks.

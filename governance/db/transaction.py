@@ -9,21 +9,24 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections.abc import Generator
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Final, LiteralString
+from typing import Final, LiteralString, TypeVar
 
 import psycopg
 from psycopg.pq import TransactionStatus
 
 from governance.db.connection import Connection
-from governance.db.failures import read_only, translated
+from governance.db.failures import read_only, translate, translated
 from governance.db.queries import load
+from governance.db.statements import one_pipeline
 from governance.errors import GovernanceError
 
+T = TypeVar("T")
+
 _SQL: Final = load("transaction")
-_TRANSACTION_TIMEOUT_SINCE: Final = 170000
+_SETTINGS_17: Final = 170000
 
 
 @dataclass(frozen=True)
@@ -31,45 +34,45 @@ class Kind:
     """One kind of transaction.
 
     Attributes:
-        opening: The statements that begin it, on every supported server.
+        opening: The statements that begin it.
+        opening_17: The same on Postgres 17 and newer.
         writes: A server that takes no writes is refused.
-        short: Postgres 17 and newer also end it after `transaction_timeout`.
         patience: Seconds after which the client gives the connection up: longer than every
             timeout of the server, for a server that does not answer at all.
     """
 
-    opening: LiteralString
+    opening: Sequence[LiteralString]
+    opening_17: Sequence[LiteralString]
     writes: bool
-    short: bool
     patience: float
+
+    def on(self, server_version: int) -> Sequence[LiteralString]:
+        """The statements that begin it on this server."""
+        return self.opening_17 if server_version >= _SETTINGS_17 else self.opening
 
 
 WRITE: Final = Kind(
-    opening=(
-        f"{_SQL['begin']}; {_SQL['durable']}; {_SQL['lock_timeout']}; {_SQL['idle_timeout']}; "
-        f"{_SQL['statement_timeout']}"
-    ),
+    opening=(_SQL["begin"], _SQL["settings"]),
+    opening_17=(_SQL["begin"], _SQL["settings_17"]),
     writes=True,
-    short=True,
     patience=12.0,
 )
 """Whatever decides, claims or records."""
 
-SNAPSHOT: Final = Kind(
-    opening=(
-        f"{_SQL['begin_snapshot']}; {_SQL['durable']}; {_SQL['lock_timeout']}; "
-        f"{_SQL['long_idle_timeout']}; {_SQL['long_statement_timeout']}"
-    ),
-    writes=True,
-    short=False,
-    patience=600.0,
+_SNAPSHOT: Final = (
+    _SQL["begin_snapshot"],
+    _SQL["long_durable"],
+    _SQL["long_lock_timeout"],
+    _SQL["long_idle_timeout"],
+    _SQL["long_statement_timeout"],
 )
+SNAPSHOT: Final = Kind(opening=_SNAPSHOT, opening_17=_SNAPSHOT, writes=True, patience=600.0)
 """Sealing and export."""
 
 READ: Final = Kind(
-    opening=f"{_SQL['begin_read']}; {_SQL['idle_timeout']}; {_SQL['statement_timeout']}",
+    opening=(_SQL["begin_read"], _SQL["settings"]),
+    opening_17=(_SQL["begin_read"], _SQL["settings_17"]),
     writes=False,
-    short=True,
     patience=12.0,
 )
 """Lists."""
@@ -81,11 +84,10 @@ async def begin(conn: Connection, kind: Kind, label: str) -> None:
     Raises:
         DatabaseUnavailable: The connection is gone, or the server takes no writes.
     """
-    opening = kind.opening
-    if kind.short and conn.info.server_version >= _TRANSACTION_TIMEOUT_SINCE:
-        opening = f"{opening}; {_SQL['transaction_timeout']}"
+    statements: list[LiteralString] = [*kind.on(conn.info.server_version), _SQL["read_only"]]
+    together: LiteralString = "; ".join(statements)
     with translated(label), bounded(conn, READ.patience):
-        cursor = await conn.execute(f"{opening}; {_SQL['read_only']}")
+        cursor = await conn.execute(together)
         while cursor.nextset():
             pass
         row = await cursor.fetchone()
@@ -106,8 +108,37 @@ async def commit(conn: Connection, label: str) -> None:
         raise GovernanceError(
             f"The transaction cannot be committed: its state is {status.name}, not INTRANS."
         )
-    with translated(label, committing=True):
+    with translated(label, committing=not conn.closed):
         await conn.commit()
+
+
+async def in_one_pipeline(
+    conn: Connection, kind: Kind, label: str, work: Callable[[Connection], Awaitable[T]]
+) -> T:
+    """Do the work in a transaction of its own, BEGIN and COMMIT sent along with its statements.
+
+    Raises:
+        ConnectionLost: The connection broke; the message says whether the outcome is known.
+        GovernanceError: A statement had failed and the failure was swallowed.
+    """
+    committing = False
+    try:
+        async with one_pipeline(conn):
+            for statement in kind.on(conn.info.server_version):
+                await conn.execute(statement)
+            done = await work(conn)
+            committing = True
+            ended = await conn.execute(_SQL["commit"])
+    except psycopg.Error as error:
+        known = translate(error, label, committing=committing)
+        if known is None:
+            raise
+        raise known from error
+    if ended.statusmessage != "COMMIT":
+        raise GovernanceError(
+            f"The transaction was not committed but answered with {ended.statusmessage}."
+        )
+    return done
 
 
 async def roll_back(conn: Connection) -> None:
@@ -117,7 +148,7 @@ async def roll_back(conn: Connection) -> None:
     if conn.info.transaction_status is TransactionStatus.ACTIVE:
         await conn.close()  # interrupted in the middle of an answer
         return
-    with suppress(psycopg.OperationalError):  # the pool sees that it is broken
+    with suppress(psycopg.Error):  # the server ended it first; the pool sees that
         await conn.rollback()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Final
@@ -64,7 +64,7 @@ class Checkpoints:
         origin: str,
         verifiers: Sequence[Verifier],
         since: bytes | None,
-    ) -> AsyncIterator[Checkpoints]:
+    ) -> AsyncGenerator[Checkpoints]:
         """Read the checkpoints of the database at hand."""
         async with conn.cursor(
             "checkpoints", binary=True, row_factory=class_row(CheckpointRow)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, LiteralString
 
 from psycopg.rows import class_row
 
@@ -131,13 +131,13 @@ class LogWalk:
 
     async def check_streams(self) -> None:
         """Step 3, from the other end: no stream forks, or ends elsewhere than its row says."""
-        fork = await self._one("fetch_fork")
+        fork = await self._one(_SQL["fetch_fork"])
         if fork is not None:
             stream, seq, entry = fork
             raise Difference(
                 Problem(3, f"Two entries of the stream {stream} have seq {seq}.", entry, seq=seq)
             )
-        head = await self._one("fetch_wrong_head")
+        head = await self._one(_SQL["fetch_wrong_head"])
         if head is not None:
             stream, kind, seq, last = head
             name = f"{kind}/{stream.hex}"
@@ -150,7 +150,7 @@ class LogWalk:
                     seq=seq,
                 )
             )
-        streams = await self._one("count_streams")
+        streams = await self._one(_SQL["count_streams"])
         self._streams = 0 if streams is None else int(streams[0])
 
     async def leaves(self) -> AsyncIterator[LeafRow]:
@@ -177,7 +177,7 @@ class LogWalk:
         raise Difference(Problem(5, what, entry=row.entry, leaf=self.tree.size))
 
     @asynccontextmanager
-    async def checkpoints(self, since: bytes | None) -> AsyncIterator[Checkpoints]:
+    async def checkpoints(self, since: bytes | None) -> AsyncGenerator[Checkpoints]:
         """The checkpoints on record, and the one that was kept outside."""
         async with Checkpoints.opened(
             self._conn, self._origin, self._verifiers, since
@@ -212,8 +212,8 @@ class LogWalk:
             if first.idx is not None and row.idx < first.idx:
                 self._observed[leaf] = row
 
-    async def _one(self, query: str) -> tuple[Any, ...] | None:
-        return await (await self._conn.execute(_SQL[query])).fetchone()
+    async def _one(self, query: LiteralString) -> tuple[Any, ...] | None:
+        return await (await self._conn.execute(query)).fetchone()
 
 
 def _at(row: EntryRow, step: int, what: str) -> Difference:

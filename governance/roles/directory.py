@@ -1,7 +1,7 @@
 """The role directory kept in Postgres.
 
 A lock and what it protects are never in one statement: callers send `lock_statement`, whatever
-other locks they need, and `read_statements` after all of them.
+other locks they need, and `read_statement` after all of them.
 """
 
 from __future__ import annotations
@@ -61,13 +61,14 @@ def lock_statement(realm: str, actor: str) -> Statement:
     return _Q["lock_actor_shared"], {"realm": realm, "actor": actor}
 
 
-def read_statements(realm: str, actor: str) -> tuple[Statement, Statement]:
-    """The two reads behind `to_held`: roles, then the head of the actor's stream."""
-    params = {"realm": realm, "actor": actor}
-    return (_Q["fetch_roles"], params), (_Q["fetch_role_head"], params)
+def read_statement(realm: str, actor: str) -> Statement:
+    """The read behind `to_held`."""
+    return _Q["fetch_roles"], {"realm": realm, "actor": actor}
 
 
-def to_held(actor: str, roles: list[Row], head: list[Row]) -> Held:
-    """Put the rows of `read_statements` together."""
-    holdings = tuple(Holding(r["role"], r["granted_at"], r["granted_by"]) for r in roles)
-    return Held(actor, holdings, head[0]["head"] if head else None)
+def to_held(actor: str, rows: list[Row]) -> Held:
+    """What the rows of `read_statement` say."""
+    holdings = tuple(
+        Holding(r["role"], r["granted_at"], r["granted_by"]) for r in rows if r["role"] is not None
+    )
+    return Held(actor, holdings, rows[0]["head"])

@@ -32,12 +32,13 @@ class Admission(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ApprovalStanding:
-    """An approval asked for the step: what it binds and where it stands."""
+    """An approval asked for the step: what it binds, where it stands, which run went on by it."""
 
     id: uuid.UUID
     key: bytes
     state: ApprovalState
     execute_by: datetime | None
+    admitted_run: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from governance.errors import (
     ApprovalExpired,
     ApprovalWithdrawn,
     BarrierNotMet,
+    DecisionRefused,
     ReasonRequired,
 )
 from governance.names import ApprovalState, Verdict
@@ -75,7 +76,9 @@ def may_decide(
             `ApprovalWithdrawn`, `ApprovalExpired` or `ReasonRequired`.
     """
     roles = _admitted(rule, actor, decider, roles_held)
-    _refuse_closed(state, decided_by, decided_at)
+    refusal = closed(state, decided_by, decided_at)
+    if refusal is not None:
+        raise refusal
     if is_past(decide_by, now):
         raise ApprovalExpired(f"The time to decide ran out on {decide_by:{_MOMENT}}.")
     if verdict is Verdict.REJECT and not (reason or "").strip():
@@ -102,16 +105,23 @@ def _admitted(
     return roles
 
 
-def _refuse_closed(state: ApprovalState, by: str | None, at: datetime | None) -> None:
+def closed(state: ApprovalState, by: str | None, at: datetime | None) -> DecisionRefused | None:
+    """Say why nobody can decide an approval in this state any more; None if it waits.
+
+    Args:
+        state: Where it stands.
+        by: Who decided it, if somebody did.
+        at: When they did.
+    """
     tail = f"{f' by {by}' if by else ''}{f' on {at:{_MOMENT}}' if at else ''}."
     match state:
         case ApprovalState.PENDING:
-            return
+            return None
         case ApprovalState.WITHDRAWN:
-            raise ApprovalWithdrawn("The approval was withdrawn: nobody waits for it any more.")
+            return ApprovalWithdrawn("The approval was withdrawn: nobody waits for it any more.")
         case ApprovalState.EXPIRED:
-            raise ApprovalExpired("The time of this approval has run out.")
+            return ApprovalExpired("The time of this approval has run out.")
         case ApprovalState.REJECTED | ApprovalState.REVOKED:
-            raise AlreadyDecided(f"The approval was {state} already{tail}")
+            return AlreadyDecided(f"The approval was {state} already{tail}")
         case ApprovalState.APPROVED | ApprovalState.USED:
-            raise AlreadyDecided(f"The approval was approved already{tail}")
+            return AlreadyDecided(f"The approval was approved already{tail}")

@@ -82,6 +82,20 @@ def governs(contract: FlowContract, activity: str) -> bool:
     return any(s.calls == "activity" and matches(s.activity, activity) for s in contract.steps)
 
 
+def guards(contract: FlowContract, activity: str, arguments: Sequence[Argument]) -> bool:
+    """Tell whether a call from outside the contract's flow is refused.
+
+    It is if under the contract it would be an effect, or need an approval, unless the contract lets
+    other workflows share the activity.
+    """
+    if contract.elsewhere == "pass" or not governs(contract, activity):
+        return False
+    selected = select(contract, activity, arguments)
+    if not isinstance(selected, StepRule):
+        return False
+    return selected.kind == "effect" or selected.approval is not None
+
+
 def _strictest(steps: Sequence[StepRule]) -> StepRule:
     # min() keeps the first of equals, which is the contract's order.
     return min(steps, key=lambda step: 0 if step.approval else _STRICTNESS[step.kind])

@@ -21,7 +21,7 @@ GRANT EXECUTE ON FUNCTION
 GRANT INSERT ON governance.run TO governance_worker;
 GRANT UPDATE (state, code, closed_at) ON governance.execution TO governance_worker;
 GRANT INSERT ON governance.approval TO governance_worker;
-GRANT UPDATE (state, used_at) ON governance.approval TO governance_worker;
+GRANT UPDATE (state, used_at, admitted_run) ON governance.approval TO governance_worker;
 GRANT INSERT ON governance.step TO governance_worker;
 GRANT UPDATE (round, token, holder, lease_until, outcome, done_by, done_token, done_at)
     ON governance.step TO governance_worker;
@@ -30,14 +30,17 @@ GRANT INSERT (realm, execution, topic, created_at, next_at) ON governance.outbox
     TO governance_worker, governance_decider;
 GRANT UPDATE (next_at, tries, done_at) ON governance.outbox TO governance_worker;
 
--- decider: records what people decide. UPDATE (closed_at) is what locking the row asks for.
+-- decider: records what people decide. UPDATE (closed_at) is what locking the row asks for. What is
+-- withdrawn or has run out wakes nobody any more.
 GRANT UPDATE (closed_at) ON governance.execution TO governance_decider;
+GRANT UPDATE (done_at) ON governance.outbox TO governance_decider;
 GRANT UPDATE (state, decided_at, execute_by) ON governance.approval TO governance_decider;
 GRANT INSERT (approval, verdict, decided_by, submitted_by, method, reason, roles_held, at, leaf)
     ON governance.decision TO governance_decider;
 
 -- admin: contracts and role grants.
-GRANT INSERT ON governance.contract TO governance_admin;
+GRANT INSERT (realm, digest, flow, body, state, registered_at, registered_by, leaf)
+    ON governance.contract TO governance_admin;
 GRANT UPDATE (state, activated_at, activated_by, retired_at, retired_by)
     ON governance.contract TO governance_admin;
 GRANT INSERT, DELETE ON governance.role_grant TO governance_admin;

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 
-ONCE = {"migrate", "logins"}
+ONCE = {"migrate", "logins", "contract", "activation"}
 LONG_RUNNING = {"postgres", "temporal", "worker", "sealer"}
 
 
@@ -48,9 +48,10 @@ def test_waits_for_health_or_completion(name: str) -> None:
 
 
 def test_nothing_starts_before_the_schema_and_the_logins() -> None:
-    for name in ("worker", "sealer"):
-        assert "logins" in SERVICES[name]["depends_on"]
-    assert "migrate" in SERVICES["logins"]["depends_on"]
+    before = {"sealer": "logins", "worker": "activation", "activation": "contract"}
+    before |= {"contract": "logins", "logins": "migrate"}
+    for name, first in before.items():
+        assert first in SERVICES[name]["depends_on"]
 
 
 @pytest.mark.parametrize("name", sorted(SERVICES))

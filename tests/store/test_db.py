@@ -207,7 +207,7 @@ async def test_a_deadlock_is_run_again(db: Database, dsn: str) -> None:
 
     async def work(first: int, second: int, key: str, conn: Connection) -> None:
         runs.append(key)
-        await conn.execute("SELECT pg_advisory_xact_lock(%s)", [first])
+        await (await conn.execute("SELECT pg_advisory_xact_lock(%s)", [first])).fetchone()
         if len(runs) <= 2:
             await both.wait()
         await conn.execute("SELECT pg_advisory_xact_lock(%s)", [second])

@@ -206,7 +206,7 @@ async def test_a_killed_server_has_what_it_acknowledged(
 async def test_a_password_is_asked_for_each_connection(
     own_server: EmbeddedPostgres, own_dsn: str
 ) -> None:
-    given = ["wrong", "test", "test", "test"]
+    given = ["wrong", servers.PASSWORD, servers.PASSWORD, "one too many"]
 
     async def slow_secret() -> str:
         await asyncio.sleep(0)
@@ -219,8 +219,8 @@ async def test_a_password_is_asked_for_each_connection(
                 pass
         async with db.reading():
             pass
-    assert given == ["test"], "one was refused, one found the schema, one is in the pool"
-    db = Database(make_conninfo(own_dsn, user=user), password=lambda: "test")
+    assert given == ["one too many"], "one was refused, one found the schema, one is in the pool"
+    db = Database(make_conninfo(own_dsn, user=user), password=lambda: servers.PASSWORD)
     async with db, db.reading():
         pass
 

@@ -86,12 +86,13 @@ INSERT INTO governance.entry_kind (type, writers) VALUES
 CREATE SEQUENCE governance.entry_id AS bigint CACHE 1;
 
 -- Permanent, no personal data. `body` is the evidence; the other columns repeat it for queries.
+-- No foreign keys here and below: append() is the only writer and has looked; verifying looks again.
 CREATE TABLE governance.entry (
     id bigint PRIMARY KEY,
-    stream uuid NOT NULL REFERENCES governance.stream,
+    stream uuid NOT NULL,
     seq bigint NOT NULL CHECK (seq > 0),
-    type text NOT NULL REFERENCES governance.entry_kind,
-    body bytea NOT NULL,
+    type text NOT NULL,
+    body bytea NOT NULL CHECK (octet_length(body) <= 65535),
     leaf bytea NOT NULL CHECK (octet_length(leaf) = 32),
     at timestamptz NOT NULL,
     UNIQUE (stream, seq)
@@ -99,7 +100,7 @@ CREATE TABLE governance.entry (
 
 -- What an entry says, as hashed. May be erased; the entry keeps its digest.
 CREATE TABLE governance.payload (
-    entry bigint PRIMARY KEY REFERENCES governance.entry,
+    entry bigint PRIMARY KEY,
     body bytea NOT NULL
 );
 
@@ -110,6 +111,8 @@ CREATE TABLE governance.leaf (
     hash bytea NOT NULL CHECK (octet_length(hash) = 32),
     sealed_at timestamptz NOT NULL DEFAULT governance.clock()
 );
+-- Whether a leaf that an entry observed is in the tree.
+CREATE UNIQUE INDEX leaf_hash ON governance.leaf (hash);
 
 -- Signed tree heads (C2SP signed notes), as published.
 CREATE TABLE governance.checkpoint (
@@ -263,7 +266,8 @@ CREATE TABLE governance.contract (
     retired_at timestamptz,
     retired_by text,
     leaf bytea NOT NULL CHECK (octet_length(leaf) = 32),
-    PRIMARY KEY (realm, digest)
+    PRIMARY KEY (realm, digest),
+    CHECK (state = 'registered' OR activated_by IS NOT NULL)
 );
 CREATE UNIQUE INDEX contract_active ON governance.contract (realm, flow) WHERE state = 'active';
 
@@ -317,6 +321,8 @@ BEGIN
                 || ',"reason":' || to_json(CASE TG_OP WHEN 'INSERT' THEN v_change.reason
                     ELSE coalesce(current_setting('governance.reason', true), '') END)
                 || ',"role":' || to_json(v_change.role)
+                || ',"submitted_by":'
+                || to_json(coalesce(current_setting('governance.submitted_by', true), ''))
                 || '}', 'UTF8'),
             '{}');
     END LOOP;
@@ -355,6 +361,21 @@ CREATE TABLE governance.execution (
     closed_at timestamptz,
     FOREIGN KEY (realm, contract) REFERENCES governance.contract (realm, digest)
 ) WITH (fillfactor = 70);
+
+-- A denial is final for every run of the execution, whoever asks.
+CREATE FUNCTION governance.guard_execution() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF OLD.state = 'denied' AND NEW.state <> 'denied' THEN
+        RAISE EXCEPTION 'a denied execution stays denied' USING ERRCODE = 'insufficient_privilege';
+    END IF;
+    RETURN NEW;
+END
+$$;
+CREATE TRIGGER guard BEFORE UPDATE ON governance.execution
+    FOR EACH ROW EXECUTE FUNCTION governance.guard_execution();
+ALTER TABLE governance.execution ENABLE ALWAYS TRIGGER guard;
 CREATE INDEX execution_workflow ON governance.execution (realm, workflow_id);
 
 -- Which execution a Temporal run belongs to, and after how many continue-as-new.
@@ -394,6 +415,7 @@ CREATE TABLE governance.approval (
     step_key bytea NOT NULL CHECK (octet_length(step_key) = 32),
     step text NOT NULL,
     name text NOT NULL,
+    generation integer NOT NULL,
     n integer NOT NULL,
     round integer NOT NULL,
     run_id text NOT NULL,
@@ -408,6 +430,7 @@ CREATE TABLE governance.approval (
     decide_by timestamptz,
     execute_by timestamptz,
     decided_at timestamptz,
+    admitted_run text,
     used_at timestamptz
 ) WITH (fillfactor = 70);
 -- A step has at most one approval that is alive.
@@ -416,6 +439,7 @@ CREATE UNIQUE INDEX approval_live ON governance.approval (step_key)
 CREATE INDEX approval_execution ON governance.approval (execution, step, n, requested_at);
 CREATE INDEX approval_pending ON governance.approval (realm, requested_at, id)
     WHERE state = 'pending';
+CREATE INDEX approval_overdue ON governance.approval (realm, decide_by) WHERE state = 'pending';
 
 -- What people decided. Insert-only for everybody.
 CREATE TABLE governance.decision (

@@ -1,17 +1,19 @@
 -- name: fetch_for_step
 -- Approvals asked for a step, newest first. The execution's row is locked.
-SELECT id, state, step_key, run_id, round, decide_by, execute_by, input_digest, governance.clock() AS now
+SELECT id, state, step_key, run_id, round, decide_by, execute_by, input_digest, admitted_run,
+       governance.clock() AS now
 FROM governance.approval
 WHERE execution = %(execution)s AND step = %(step)s AND n = %(n)s
+  AND generation = %(generation)s
 ORDER BY requested_at DESC, id;
 
 -- name: insert_approval
 -- A new request; it waits until somebody decides.
 INSERT INTO governance.approval
-    (id, realm, execution, step_key, step, name, n, round, run_id, input_digest, binds_digest,
+    (id, realm, execution, step_key, step, name, generation, n, round, run_id, input_digest, binds_digest,
      roles, title, shown, state, requested_at, decide_by)
 VALUES
-    (%(id)s, %(realm)s, %(execution)s, %(step_key)s, %(step)s, %(name)s, %(n)s, %(round)s,
+    (%(id)s, %(realm)s, %(execution)s, %(step_key)s, %(step)s, %(name)s, %(generation)s, %(n)s, %(round)s,
      %(run_id)s, %(input_digest)s, %(binds_digest)s, %(roles)s, %(title)s, %(shown)s, 'pending',
      %(requested_at)s, %(decide_by)s);
 
@@ -19,7 +21,7 @@ VALUES
 -- One approval with its execution, its contract and the newest decision.
 SELECT a.id, a.realm, a.execution, a.step, a.name, a.n, a.state, a.title, a.shown, a.roles,
        a.input_digest, a.binds_digest, a.requested_at, a.decide_by, a.execute_by, a.decided_at,
-       a.used_at, e.workflow_id, e.flow, e.actor, e.state AS execution_state,
+       a.used_at, governance.clock() AS now, e.workflow_id, e.flow, e.actor, e.state AS execution_state,
        e.contract AS contract_digest, c.body AS contract_body,
        d.decided_by, d.verdict, d.reason, d.at AS verdict_at
 FROM governance.approval a
@@ -32,7 +34,7 @@ WHERE a.realm = %(realm)s AND a.id = %(id)s;
 
 -- name: lock_approval
 -- The state that counts, read after the execution's lock.
-SELECT id, state, decide_by, execute_by, governance.clock() AS now
+SELECT id, state, decide_by, execute_by, admitted_run, governance.clock() AS now
 FROM governance.approval
 WHERE id = %(id)s
 FOR NO KEY UPDATE;
@@ -64,6 +66,17 @@ SET state = %(state)s
 WHERE id = %(id)s AND state = %(was)s
 RETURNING id;
 
+-- name: fetch_overdue
+-- Approvals nobody decided in time. Their limit holds without this; it is only told here.
+SELECT id, execution FROM governance.approval
+WHERE realm = %(realm)s AND state = 'pending' AND decide_by < governance.clock()
+ORDER BY decide_by
+LIMIT %(limit)s;
+
+-- name: admit_run
+-- Which run was last let go on; its admission is on record once.
+UPDATE governance.approval SET admitted_run = %(run_id)s WHERE id = %(id)s;
+
 -- name: use_approval
 -- The step that this approval allowed succeeded.
 UPDATE governance.approval
@@ -83,3 +96,9 @@ LIMIT %(limit)s;
 
 -- name: clock
 SELECT governance.clock() AS now;
+
+-- name: find_by_beginning
+-- Approvals whose id lies in a range; two are enough to know that it is not one.
+SELECT id FROM governance.approval
+WHERE realm = %(realm)s AND id BETWEEN %(low)s AND %(high)s
+LIMIT 2;

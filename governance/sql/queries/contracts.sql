@@ -3,10 +3,6 @@ SELECT realm, digest, flow, body, state, registered_at, registered_by, activated
 FROM governance.contract
 WHERE realm = %(realm)s AND digest = %(digest)s;
 
--- name: fetch_contract_body
--- A pinned contract, for whoever has only its digest.
-SELECT body FROM governance.contract WHERE realm = %(realm)s AND digest = %(digest)s;
-
 -- name: lock_contracts
 -- One change at a time to the versions of a flow.
 SELECT pg_advisory_xact_lock(7175, hashtext(%(realm)s || chr(31) || %(flow)s));
@@ -37,3 +33,9 @@ SELECT flow, digest, state, registered_at, registered_by, activated_at, activate
 FROM governance.contract
 WHERE realm = %(realm)s AND (%(flow)s::text IS NULL OR flow = %(flow)s)
 ORDER BY flow, registered_at;
+
+-- name: find_by_beginning
+-- Versions whose digest lies in a range; two are enough to know that it is not one.
+SELECT digest FROM governance.contract
+WHERE realm = %(realm)s AND digest BETWEEN %(low)s AND %(high)s
+LIMIT 2;

@@ -27,11 +27,23 @@ SELECT governance.open_execution(
 INSERT INTO governance.run (realm, run_id, execution, generation, opened_at)
 VALUES (%(realm)s, %(run_id)s, %(execution)s, %(generation)s, governance.clock());
 
+-- name: fetch_last_run
+SELECT run_id FROM governance.run
+WHERE execution = %(execution)s
+ORDER BY opened_at DESC, run_id
+LIMIT 1;
+
 -- name: lock_execution
 -- Everything that changes an execution, its approvals or its steps takes this lock first.
 SELECT id, state, code, actor, contract AS contract_digest, workflow_id, flow
 FROM governance.execution
 WHERE id = %(execution)s
+FOR NO KEY UPDATE;
+
+-- name: lock_execution_of
+-- The same lock, for whoever has only an approval; which execution it is of never changes.
+SELECT id FROM governance.execution
+WHERE id = (SELECT execution FROM governance.approval WHERE id = %(approval)s)
 FOR NO KEY UPDATE;
 
 -- name: reopen_execution

@@ -3,16 +3,14 @@
 SELECT pg_advisory_xact_lock_shared(7173, governance.actor_bucket(%(realm)s, %(actor)s));
 
 -- name: fetch_roles
--- The roles an actor holds, since when and by whose grant.
-SELECT role, granted_at, granted_by
-FROM governance.role_grant
-WHERE realm = %(realm)s AND actor = %(actor)s
-ORDER BY role;
-
--- name: fetch_role_head
--- The newest entry about this actor's roles: what a reading of them rests on.
-SELECT head FROM governance.stream
-WHERE kind = 'actor' AND realm = %(realm)s AND name = %(actor)s;
+-- The roles an actor holds, since when and by whose grant, each with the newest entry about them:
+-- what a reading rests on. One row without a role for an actor who holds none.
+SELECT s.head, g.role, g.granted_at, g.granted_by
+FROM (SELECT %(realm)s::text AS realm, %(actor)s::text AS actor) asked
+LEFT JOIN governance.stream s
+    ON s.kind = 'actor' AND s.realm = asked.realm AND s.name = asked.actor
+LEFT JOIN governance.role_grant g ON g.realm = asked.realm AND g.actor = asked.actor
+ORDER BY g.role;
 
 -- name: grant_role
 -- A trigger appends the entry.
@@ -28,9 +26,10 @@ WHERE realm = %(realm)s AND actor = %(actor)s AND role = %(role)s
 RETURNING role;
 
 -- name: set_acting
--- Who revokes and why, for the trigger's entry; gone with the transaction.
+-- Who changes a role, why and through whom, for the trigger's entry; gone with the transaction.
 SELECT set_config('governance.acting_as', %(by)s, true),
-       set_config('governance.reason', %(reason)s, true);
+       set_config('governance.reason', %(reason)s, true),
+       set_config('governance.submitted_by', %(submitted_by)s, true);
 
 -- name: list_roles
 -- Grants of a realm, optionally of one actor.
@@ -39,7 +38,15 @@ FROM governance.role_grant
 WHERE realm = %(realm)s AND (%(actor)s::text IS NULL OR actor = %(actor)s)
 ORDER BY actor, role;
 
--- name: role_exists
--- A role that somebody holds or that a contract names.
-SELECT EXISTS (SELECT FROM governance.role_grant WHERE realm = %(realm)s AND role = %(role)s)
-    AS held;
+-- name: list_role_names
+-- Every role that somebody holds or that a contract names, in its policy or in an approval.
+SELECT role FROM governance.role_grant WHERE realm = %(realm)s
+UNION
+SELECT jsonb_array_elements_text(convert_from(body, 'UTF8')::jsonb -> 'resume')
+FROM governance.contract WHERE realm = %(realm)s
+UNION
+SELECT jsonb_array_elements_text(approval.rule -> 'roles')
+FROM governance.contract c,
+     jsonb_each(convert_from(c.body, 'UTF8')::jsonb -> 'approvals') AS approval (name, rule)
+WHERE c.realm = %(realm)s
+ORDER BY role;

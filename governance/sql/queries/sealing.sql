@@ -19,13 +19,16 @@ SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS xmin,
 SELECT pg_current_xact_id()::text::bigint AS xid;
 
 -- name: fetch_unsealed
--- In the order of ids, which never contradicts what a lock decided.
+-- In the order of ids, which never contradicts what a lock decided. LIMIT 1 keeps the planner to
+-- one look-up an entry; a join of the whole tables is what it would choose when statistics are old.
 SELECT e.id, coalesce(s.kind, 'missing') AS kind, e.stream, e.seq, e.type, e.body, e.leaf,
     coalesce(to_char(e.at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), '') AS at,
     p.body AS payload
 FROM governance.entry e
-LEFT JOIN governance.stream s ON s.id = e.stream
-LEFT JOIN governance.payload p ON p.entry = e.id
+LEFT JOIN LATERAL (
+    SELECT kind FROM governance.stream WHERE id = e.stream LIMIT 1) s ON true
+LEFT JOIN LATERAL (
+    SELECT body FROM governance.payload WHERE entry = e.id LIMIT 1) p ON true
 WHERE e.id > %(low)s
   AND NOT EXISTS (
     SELECT FROM governance.leaf l WHERE l.entry = e.id AND l.entry > %(low)s)

@@ -8,9 +8,12 @@ VALUES
 ON CONFLICT (key) DO NOTHING;
 
 -- name: lock_step
--- Who holds the step and what came of it.
-SELECT token, holder, lease_until > governance.clock() AS live, lease_until, outcome, input_digest,
-       round, owner_run, governance.clock() AS now
+-- Who holds the step, what came of it, and the failure that ended this round, if one did: that is
+-- written under the execution's lock, which the caller holds already.
+SELECT token, holder, lease_until > governance.clock() AS live, lease_until, outcome,
+       governance.clock() AS now,
+       (SELECT f.failure FROM governance.step_failure f
+        WHERE f.key = %(key)s AND f.round = %(round)s) AS failure
 FROM governance.step
 WHERE key = %(key)s
 FOR NO KEY UPDATE;
@@ -18,23 +21,12 @@ FOR NO KEY UPDATE;
 -- name: fetch_outcome
 SELECT outcome IS NOT NULL AS done FROM governance.step WHERE key = %(key)s;
 
--- name: fetch_failure
-SELECT failure FROM governance.step_failure WHERE key = %(key)s AND round = %(round)s;
-
--- name: fetch_unmatched
--- Outcomes of this name that another run of the execution recorded.
-SELECT count(*) AS unmatched
-FROM governance.step
-WHERE execution = %(execution)s AND generation = %(generation)s AND name = %(name)s
-  AND owner_run <> %(run_id)s AND outcome IS NOT NULL AND key <> ALL (%(matched)s);
-
 -- name: claim_step
 -- A new holder under the next token.
 UPDATE governance.step
 SET token = token + 1, holder = %(attempt)s, round = greatest(round, %(round)s),
     lease_until = governance.clock() + make_interval(secs => %(lease)s)
-WHERE key = %(key)s AND outcome IS NULL
-RETURNING token;
+WHERE key = %(key)s AND outcome IS NULL;
 
 -- name: renew_leases
 -- Ordered and skipping locked rows: a finishing step needs no renewal, and nothing deadlocks.
