@@ -83,9 +83,15 @@ class Endings:
 
     async def look_at_execution(self, execution: uuid.UUID, workflow_id: str) -> None:
         """No run of this workflow id took a signal: end the execution if the server agrees."""
+
+        async def look() -> bool:
+            return await self._look(workflow_id, await self._last_run(execution))
+
+        await self._guarded(look())
+
+    async def _last_run(self, execution: uuid.UUID) -> str:
         async with self._runtime.database.reading() as conn:
-            last = await executions.last_run(conn, execution)
-        await self._guarded(self._look(workflow_id, last))
+            return await executions.last_run(conn, execution)
 
     async def _look_soon(self, workflow_id: str, run_id: str) -> None:
         """The run is told to end before the server has taken its end: ask until it has."""
@@ -120,8 +126,8 @@ class Endings:
         ended = _STATES.get(status)
         if ended is None:
             return True  # continued as new: the next run goes on
-        if await self._goes_on(run):
-            return True
+        if await self._last_run(run.execution) != run.run_id or await self._goes_on(run):
+            return True  # how a later run ends is how the execution ends
         state, code = ended
         await self._runtime.database.run(
             lambda conn: executions.close_execution(
@@ -154,7 +160,7 @@ class Endings:
         """Record the ends of closed runs that were closed since the last sweep."""
         if not self._flows:
             return True
-        types = ", ".join(f"'{flow}'" for flow in sorted(self._flows))
+        types = ", ".join("'" + flow.replace("'", "''") + "'" for flow in sorted(self._flows))
         since = (self._since - _OVERLAP).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         query = (
             f"WorkflowType IN ({types}) AND ExecutionStatus != 'Running' AND CloseTime >= '{since}'"
