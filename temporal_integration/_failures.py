@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import asyncio
 
-from temporalio.exceptions import ActivityError, ApplicationError, CancelledError, RetryState
+from temporalio.exceptions import (
+    ActivityError,
+    ApplicationError,
+    ApplicationErrorCategory,
+    CancelledError,
+    RetryState,
+)
 
 from governance.errors import GovernanceError, Held, ResumeDenied
 
@@ -19,7 +25,14 @@ def application_error(
         retry_after: For `Held`: seconds until it makes sense to look again.
     """
     details = () if retry_after is None else (retry_after,)
-    return ApplicationError(str(error), *details, type=error.code, non_retryable=True)
+    return ApplicationError(
+        str(error),
+        *details,
+        type=error.code,
+        non_retryable=True,
+        # A refusal is on record and no fault of the worker: its log is spared a stack trace.
+        category=ApplicationErrorCategory.BENIGN,
+    )
 
 
 def refusal(code: str, message: str) -> ApplicationError:

@@ -16,7 +16,7 @@ from pathlib import Path
 from temporalio.client import Client
 from temporalio.worker import Worker
 
-from governance.errors import GovernanceError
+from governance.errors import GovernanceError, TemporalUnavailable
 from samples.payment.activities import Bank
 from samples.payment.workflows import PayInvoice
 from temporal_integration import GovernancePlugin
@@ -40,10 +40,14 @@ async def main() -> None:
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    client = await Client.connect(
-        os.environ.get("TEMPORAL_ADDRESS", "localhost:7233"),
-        plugins=[GovernancePlugin(contracts=[CONTRACT])],
-    )
+    address = os.environ.get("TEMPORAL_ADDRESS", "localhost:7233")
+    plugin = GovernancePlugin(contracts=[CONTRACT])
+    try:
+        client = await Client.connect(address, plugins=[plugin])
+    except RuntimeError as error:  # the SDK's, for a server that does not answer
+        raise TemporalUnavailable(
+            f"No Temporal at {address}.", hint="Start one, or set TEMPORAL_ADDRESS."
+        ) from error
     bank = Bank(Path(os.environ.get("BANK_LEDGER", "ledger.jsonl")))
     async with new_worker(client, bank):
         await stop.wait()
@@ -53,4 +57,5 @@ if __name__ == "__main__":
     try:
         asyncio.run(main())
     except GovernanceError as error:
-        sys.exit(f"{error.code}: {error}")
+        print(f"{error.code}: {error}", file=sys.stderr)
+        sys.exit(2)
