@@ -48,8 +48,6 @@ from temporal_integration._outcomes import Outcomes, failure_type
 from temporal_integration._runtime import Runtime
 from temporal_integration._step import GovernedStep, running_as
 
-_AWAY = 5.0
-
 
 @dataclass(frozen=True)
 class Border:
@@ -298,7 +296,7 @@ def _not_now(claim: StepClaim | None, away: Unavailable) -> ApplicationError:
         # The workflow side does not wait for this call: let Temporal try again.
         return _failures.retryable(away)
     held = Held(f"The step cannot be checked now: {away}")
-    return _failures.application_error(held, retry_after=_AWAY)
+    return _failures.application_error(held)
 
 
 def _evicted(call: steps.Call) -> StepEvicted:

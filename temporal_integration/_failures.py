@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Final
 
 from temporalio.exceptions import (
     ActivityError,
@@ -14,6 +15,10 @@ from temporalio.exceptions import (
 
 from governance.errors import GovernanceError, Held, ResumeDenied
 
+_FIRST_PAUSE: Final = 2.0
+_LONGEST_PAUSE: Final = 300.0
+_LONGEST_HELD: Final = 3600
+
 
 def application_error(
     error: GovernanceError, *, retry_after: float | None = None
@@ -22,7 +27,7 @@ def application_error(
 
     Args:
         error: What happened.
-        retry_after: For `Held`: seconds until it makes sense to look again.
+        retry_after: For `Held`: seconds until it makes sense to look again, where that is known.
     """
     details = () if retry_after is None else (retry_after,)
     return ApplicationError(
@@ -74,14 +79,22 @@ def code_of(error: BaseException) -> str | None:
     return cause.type if isinstance(cause, ApplicationError) else None
 
 
-def held_for(error: BaseException) -> float | None:
-    """Seconds to wait if the border answered "not now"; None for any other failure."""
+def held_for(error: BaseException, times: int) -> float | None:
+    """Seconds to wait if the border answered "not now"; None for any other failure.
+
+    Args:
+        error: What the call failed with.
+        times: How often in a row it was so before. Each time waits longer, to five minutes, unless
+            the border knows better: a long outage must not fill the history.
+    """
     if code_of(error) != Held.code:
         return None
     cause = error.__cause__ if isinstance(error, ActivityError) else error
     details = cause.details if isinstance(cause, ApplicationError) else ()
     first = details[0] if details else None
-    return float(first) if isinstance(first, int | float) and 0 < first <= 3600 else 5.0
+    if isinstance(first, int | float) and 0 < first <= _LONGEST_HELD:
+        return float(first)
+    return min(_FIRST_PAUSE * (1 << min(times, 10)), _LONGEST_PAUSE)
 
 
 def is_denial(error: BaseException) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import itertools
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
@@ -209,14 +210,14 @@ async def _call(
     state: RunState, call: GovernedCall, given: AnyInput, start: Start[AnyInput]
 ) -> Any:
     """Call the activity; while the border answers "not now", wait and call it again."""
-    while True:
+    for times in itertools.count():
         attempt = dataclasses.replace(given, headers=with_step(given.headers, call.claim))
         try:
             with state.calling():
                 return await start(attempt)
         except (ActivityError, ApplicationError) as error:
             # A remote activity fails with ActivityError, a local one with its cause.
-            pause = _failures.held_for(error)
+            pause = _failures.held_for(error, times)
             if pause is None:
                 if _failures.is_denial(error):
                     state.denied = _failures.application_error(ResumeDenied())
