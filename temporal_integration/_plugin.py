@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -41,6 +41,7 @@ from temporal_integration._outcomes import Outcomes
 from temporal_integration._runtime import Runtime
 
 DATABASE_VARIABLE: Final = "GOVERNANCE_DATABASE_URL"
+_CANCEL_AGAIN: Final = 0.5
 
 
 class GovernancePlugin(SimplePlugin):
@@ -141,15 +142,14 @@ class GovernancePlugin(SimplePlugin):
         if parts is None:
             await next(worker)
             return
-        async with parts.runtime.database:
+        work: list[asyncio.Task[None]] = []
+        try:
             with _never_started(worker):
                 await self._check_registered(parts.runtime)
-            async with _background(
-                Dispatcher(parts.runtime, parts.endings).run_forever(),
-                parts.endings.run_forever(),
-                parts.claims.renew_forever(),
-            ):
-                await next(worker)
+            work += [asyncio.create_task(one) for one in parts.in_background()]
+            await next(worker)
+        finally:
+            await _to_its_end(_stop(work, parts.runtime.database))
 
     def _new_database(self) -> Database:
         url = self._database_url or os.environ.get(DATABASE_VARIABLE)
@@ -180,6 +180,14 @@ class _Parts:
     claims: Claims
     endings: Endings
     border: Border
+
+    def in_background(self) -> tuple[Coroutine[Any, Any, None], ...]:
+        """What runs while the worker does."""
+        return (
+            Dispatcher(self.runtime, self.endings).run_forever(),
+            self.endings.run_forever(),
+            self.claims.renew_forever(),
+        )
 
     @classmethod
     def of(cls, runtime: Runtime, contracts: tuple[FlowContract, ...]) -> _Parts:
@@ -247,13 +255,24 @@ def _never_started(worker: Worker) -> Generator[None]:
         raise
 
 
-@asynccontextmanager
-async def _background(*work: Any) -> AsyncGenerator[None]:
-    """Run these until the block ends; none of them ends by itself."""
-    tasks = [asyncio.create_task(one) for one in work]
-    try:
-        yield
-    finally:
-        for task in tasks:
+async def _stop(work: Sequence[asyncio.Task[None]], database: Database) -> None:
+    """End what runs in the background; none of it ends by itself."""
+    while running := [task for task in work if not task.done()]:
+        for task in running:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        # Python 3.11's wait_for loses a cancellation that comes together with its result.
+        await asyncio.wait(running, timeout=_CANCEL_AGAIN)
+    await asyncio.gather(*work, return_exceptions=True)
+    await database.close()
+
+
+async def _to_its_end(cleaning: Coroutine[Any, Any, None]) -> None:
+    """Clean up whatever happens meanwhile.
+
+    Before 1.35 the SDK cancels the task of a worker that has shut down, and a cancellation that
+    comes out of it cancels whoever has just left `async with worker`.
+    """
+    task = asyncio.create_task(cleaning)
+    while not task.done():
+        with suppress(asyncio.CancelledError):
+            await asyncio.shield(task)

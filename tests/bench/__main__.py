@@ -9,7 +9,7 @@ from governance.db import Database
 from governance.db.migrate import migrate
 from governance.testing import embedded_postgres
 from temporal_integration.testing import dev_server
-from tests.bench import decision_to_result
+from tests.bench import decision_to_result, free_steps
 from tests.bench.rows import keep, show
 
 DURABLE = ("fsync", "synchronous_commit", "full_page_writes")
@@ -37,6 +37,7 @@ async def main() -> None:
             settings = await check_durable(db)
             async with dev_server() as server:
                 rows = [await decision_to_result.measure(postgres.dsn, server.address)]
+                rows += await free_steps.measure(postgres.dsn, server.address)
     print(show(rows))
     keep(rows, settings)
 

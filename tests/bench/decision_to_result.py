@@ -11,15 +11,15 @@ from temporalio import activity, workflow
 from temporalio.client import Client
 from temporalio.worker import Worker
 
-from governance import administration, approvals, decisions
+from governance import approvals, decisions
 from governance.contracts import FlowContract
 from governance.db import Database
 from governance.decisions import Decider
 from governance.names import Verdict
 from temporal_integration import GovernancePlugin, acting_as
+from tests.bench.people import REALM, set_up
 from tests.bench.rows import Row, row
 
-REALM = "default"
 TIMEOUT = timedelta(seconds=10)
 CONTRACT = FlowContract.model_validate(
     {
@@ -69,7 +69,7 @@ class HandWritten:
 async def measure(dsn: str, address: str, runs: int = 60) -> Row:
     """Run both in turn on one server."""
     async with Database(dsn) as db:
-        await _set_up(db)
+        await set_up(db, CONTRACT)
         plugin = GovernancePlugin(contracts=[CONTRACT], database_url=dsn)
         governed = await Client.connect(address, plugins=[plugin])
         plain = await Client.connect(address)
@@ -85,13 +85,6 @@ async def measure(dsn: str, address: str, runs: int = 60) -> Row:
                     ours.append(mine)
                     theirs.append(other)
     return row("decision_to_result", "ms", ours, theirs, most_ratio=1.5, most_added=10.0)
-
-
-async def _set_up(db: Database) -> None:
-    await db.run(lambda c: administration.register_contract(c, REALM, CONTRACT, "ada"))
-    await db.run(lambda c: administration.activate_contract(c, REALM, CONTRACT.digest, "adam"))
-    await db.run(lambda c: administration.grant_role(c, REALM, "olga", "operator", "ada"))
-    await db.run(lambda c: administration.grant_role(c, REALM, "felix", "finance-approver", "ada"))
 
 
 async def _governed(client: Client, db: Database) -> float:

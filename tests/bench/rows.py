@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -44,12 +45,18 @@ def row(
     ours: Sequence[float],
     baseline: Sequence[float],
     *,
-    most_ratio: float,
-    most_added: float,
+    most_ratio: float = math.inf,
+    most_added: float = math.inf,
+    least_ratio: float = -math.inf,
 ) -> Row:
-    """A row from paired runs; it holds if both bounds do."""
+    """A row from paired runs; it holds if all bounds do."""
     mine, theirs = statistics.median(ours), statistics.median(baseline)
     ratio, added = mine / theirs, mine - theirs
+    bounds = {
+        f"ratio <= {most_ratio}": ratio <= most_ratio,
+        f"ratio >= {least_ratio}": ratio >= least_ratio,
+        f"added <= {most_added} {unit}": added <= most_added,
+    }
     return Row(
         name=name,
         unit=unit,
@@ -58,8 +65,8 @@ def row(
         ratio=round(ratio, 3),
         added=round(added, 3),
         runs=len(ours),
-        limit=f"ratio <= {most_ratio}, added <= {most_added} {unit}",
-        holds=ratio <= most_ratio and added <= most_added,
+        limit=", ".join(text for text in bounds if "inf" not in text),
+        holds=all(bounds.values()),
     )
 
 
