@@ -8,6 +8,7 @@ import typer
 
 from governance import __version__
 from governance.cli import approvals, contracts, deciding, freezing, history, keys, roles
+from governance.cli.doctor import doctor
 from governance.cli.migrating import migrate
 from governance.cli.sealing import seal
 from governance.cli.verifying import verify
@@ -34,6 +35,7 @@ app.command("freeze")(freezing.freeze)
 app.command("unfreeze")(freezing.unfreeze)
 app.command("frozen")(freezing.frozen)
 app.command("migrate")(migrate)
+app.command("doctor")(doctor)
 app.command("seal")(seal)
 app.command("verify")(verify)
 app.command("timeline")(history.timeline)

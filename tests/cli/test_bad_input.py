@@ -39,7 +39,7 @@ def keyed(bare: Command) -> Command:
     return bare
 
 
-@pytest.mark.parametrize("arguments", [*ASKING, ("migrate",)], ids=" ".join)
+@pytest.mark.parametrize("arguments", [*ASKING, ("migrate",), ("doctor",)], ids=" ".join)
 def test_the_database_is_down(keyed: Command, arguments: tuple[str, ...]) -> None:
     result = keyed(*arguments, "--database-url", NOWHERE)
     message = one_error(result, "database_unavailable")
