@@ -7,7 +7,16 @@ import uuid
 from types import TracebackType
 from typing import Final, Self
 
-from governance import administration, approvals, decisions, eligibility, executions, lookup, turns
+from governance import (
+    administration,
+    approvals,
+    decisions,
+    eligibility,
+    executions,
+    freezes,
+    lookup,
+    turns,
+)
 from governance.approvals import Approval
 from governance.contracts import FlowContract
 from governance.db import Connection, Database
@@ -245,6 +254,41 @@ class GovernanceClient:
                 hint="`governance contracts list` shows those that are.",
             )
         return found
+
+    # ---------------------------------------------------------------- freezes
+
+    async def freeze(
+        self, flow: str | None, by: str, reason: str, *, submitted_by: str = ""
+    ) -> bool:
+        """Stop a flow, or (None) the whole realm: once this returns, no step of it begins.
+
+        Returns:
+            False if it is frozen already.
+
+        Raises:
+            AdministrationRefused: There is no reason.
+        """
+        async with self.database.transaction() as conn:
+            return await freezes.freeze(
+                conn, self.realm, flow, by, reason, submitted_by=submitted_by
+            )
+
+    async def unfreeze(
+        self, flow: str | None, by: str, reason: str = "", *, submitted_by: str = ""
+    ) -> None:
+        """Let a flow, or (None) the realm, go on.
+
+        Raises:
+            FreezeUnknown: It is not frozen.
+            AdministrationRefused: `by` set the freeze.
+        """
+        async with self.database.transaction() as conn:
+            await freezes.unfreeze(conn, self.realm, flow, by, reason, submitted_by=submitted_by)
+
+    async def list_freezes(self) -> list[Row]:
+        """What is frozen, oldest first; a row without a flow is of the whole realm."""
+        async with self.database.reading() as conn:
+            return await freezes.list_freezes(conn, self.realm)
 
     # ---------------------------------------------------------------- what happened
 

@@ -19,6 +19,7 @@
     │   ├── ApprovalUnknown
     │   ├── ContractUnknown
     │   ├── ExecutionUnknown
+    │   ├── FreezeUnknown
     │   └── RoleUnknown
     ├── DecisionRefused             a person may not decide this, or not now
     │   ├── ActorMustNotDecide
@@ -42,6 +43,7 @@
     │   ├── StepEvicted
     │   ├── UnmatchedCall
     │   ├── AsyncCompletionUnsupported
+    │   ├── Frozen
     │   └── Held                    not now; the workflow waits and calls again
     └── EvidenceError               stored or given evidence does not hold
         ├── ChainBroken             entries, links, leaves or roots differ
@@ -184,6 +186,12 @@ class ExecutionUnknown(NotFound):
     code = "execution_unknown"
 
 
+class FreezeUnknown(NotFound):
+    """There is no such freeze."""
+
+    code = "freeze_unknown"
+
+
 class RoleUnknown(NotFound):
     """There is no such role."""
 
@@ -322,8 +330,21 @@ class AsyncCompletionUnsupported(StepRefused):
     code = "async_completion_unsupported"
 
 
+class Frozen(StepRefused):
+    """An administrator has stopped this flow."""
+
+    code = "frozen"
+
+    def __init__(
+        self, message: str | None = None, *, hint: str | None = None, seconds: float = 0.0
+    ) -> None:
+        """As its base; `seconds` is for how long it has been frozen."""
+        super().__init__(message, hint=hint)
+        self.seconds = seconds
+
+
 class Held(StepRefused):
-    """The step cannot run now; another attempt holds it or the database is away."""
+    """The step cannot run now: another attempt holds it, it is frozen or the database is away."""
 
     code = "governance_held"
     retryable = True

@@ -72,6 +72,8 @@ ENTRY_WRITERS: Final[dict[str, tuple[str, ...]]] = {
     "contract.registered": ("admin",),
     "contract.activated": ("admin",),
     "contract.retired": ("admin",),
+    "freeze.set": ("admin",),
+    "freeze.lifted": ("admin",),
     "log.opened": ("owner",),
 }
 """Entry type → the database group roles (without `governance_`) that may append it."""

@@ -4,8 +4,8 @@ An attempt is a uuid made in memory for one invocation, never derived from Tempo
 number. It is in every statement, so an attempt whose COMMIT answer was lost asks again and learns
 that the claim, or the outcome, is its own.
 
-Locks: actor bucket, execution, approvals, step, stream head; each in a statement before those that
-read what it protects.
+Locks: realm and flow (freezes), actor bucket, execution, approvals, step, stream head; each in a
+statement before those that read what it protects.
 """
 
 from __future__ import annotations
@@ -17,16 +17,22 @@ from typing import Any
 
 from psycopg import AsyncConnection
 
-from governance import approvals, canonical, outbox
+from governance import approvals, canonical, freezes, outbox
 from governance.authority import admitted, deny
 from governance.chain.log import append_statement, find_stream
 from governance.db.queries import load
 from governance.db.statements import Row, Statement, fetch_one, pipelined, queued
-from governance.errors import ResumeDenied, StepRefused
+from governance.errors import Frozen, ResumeDenied, StepRefused
 from governance.executions import Run, lock_execution
 from governance.names import ApprovalState, ExecutionState
 from governance.roles import Held, lock_statement, read_statement, to_held
-from governance.rules.admission import Admission, ApprovalStanding, Standing, admit
+from governance.rules.admission import (
+    Admission,
+    ApprovalStanding,
+    FreezeStanding,
+    Standing,
+    admit,
+)
 
 _Q = load("steps")
 
@@ -115,20 +121,23 @@ async def begin(
 
     Returns:
         A permit, the recorded outcome, who is in the way, or why not. `ResumeDenied` has ended
-        the execution.
+        the execution; `Frozen` holds until somebody lifts the freeze.
     """
     step = call.row(run)
-    _, [execution], asked, _, [row], roles = await pipelined(
+    _, _, [execution], asked, _, [row], roles, frozen = await pipelined(
         conn,
+        freezes.lock_statement(run.realm, run.flow),
         lock_statement(run.realm, run.actor),
         lock_execution(run.execution),
         approvals.fetch_for_step(run, call.name, call.n),
         (_Q["insert_step"], step),
         (_Q["lock_step"], step),
         read_statement(run.realm, run.actor),
+        freezes.read_statement(run.realm, run.flow, call.key),
     )
     held = to_held(run.actor, roles)
-    standing = _standing(run, call, execution, asked, row, held)
+    freeze = freezes.to_standing(frozen)
+    standing = _standing(run, call, execution, asked, row, held, freeze)
     try:
         admission = admit(standing)
     except StepRefused as refusal:
@@ -299,7 +308,15 @@ async def _record_refusal(
     refusal: StepRefused,
 ) -> None:
     payload = _payload(run, call, 0) | {"code": refusal.code, "roles_held": held.record()}
-    await queued(conn, append_statement(run.execution, "step.refused", payload, held.observed))
+    observed = held.observed
+    freeze = standing.freeze if isinstance(refusal, Frozen) else None
+    if freeze is not None:
+        payload["freeze"] = freeze.id.hex
+        observed.append(freeze.leaf)
+    if freeze is None or not freeze.told:
+        await queued(conn, append_statement(run.execution, "step.refused", payload, observed))
+    if freeze is not None and not freeze.told:
+        await queued(conn, freezes.told_statement(freeze, call.key))
     for approval in standing.approvals:
         # The call is answered: a wake-up for it would only hold up those behind it.
         if approval.key == call.key and approval.state is not ApprovalState.PENDING:
@@ -315,6 +332,7 @@ def _standing(
     asked: list[Row],
     row: Row,
     held: Held,
+    freeze: FreezeStanding | None,
 ) -> Standing:
     return Standing(
         execution=ExecutionState(execution["state"]),
@@ -338,6 +356,7 @@ def _standing(
         live=bool(row["live"]),
         attempt=call.attempt,
         now=row["now"],
+        freeze=freeze,
     )
 
 

@@ -26,6 +26,7 @@ from governance import steps
 from governance.contracts import FlowContract, StepRule
 from governance.errors import (
     AsyncCompletionUnsupported,
+    Frozen,
     Held,
     NotGoverned,
     StepEvicted,
@@ -47,6 +48,9 @@ from temporal_integration._names import INTERNAL_ACTIVITIES
 from temporal_integration._outcomes import Outcomes, failure_type
 from temporal_integration._runtime import Runtime
 from temporal_integration._step import GovernedStep, running_as
+
+_FROZEN = 30.0
+_FROZEN_LONG = 600.0
 
 
 @dataclass(frozen=True)
@@ -173,6 +177,9 @@ class BorderInterceptor(ActivityInboundInterceptor):
                 raise _failures.application_error(held, retry_after=pause)
             case steps.Permit():
                 return await self._execute(run, call, begun, input)
+            case Frozen():
+                held = Held(f"Step {call.name} is not run now. {begun}")
+                raise _failures.application_error(held, retry_after=_thaw_pause(begun))
             case refused:
                 raise _failures.application_error(refused)
 
@@ -297,6 +304,14 @@ def _not_now(claim: StepClaim | None, away: Unavailable) -> ApplicationError:
         return _failures.retryable(away)
     held = Held(f"The step cannot be checked now: {away}")
     return _failures.application_error(held)
+
+
+def _thaw_pause(frozen: Frozen) -> float:
+    """Seconds until it makes sense to look again: a tenth of how long it has been frozen.
+
+    Each look costs some eleven history events, and a history has a limit: days must be affordable.
+    """
+    return min(max(_FROZEN, frozen.seconds / 10), max(_FROZEN, _FROZEN_LONG))
 
 
 def _evicted(call: steps.Call) -> StepEvicted:

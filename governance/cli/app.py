@@ -7,7 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from governance import __version__
-from governance.cli import approvals, contracts, deciding, history, keys, roles
+from governance.cli import approvals, contracts, deciding, freezing, history, keys, roles
+from governance.cli.doctor import doctor
 from governance.cli.migrating import migrate
 from governance.cli.sealing import seal
 from governance.cli.verifying import verify
@@ -30,7 +31,11 @@ app.add_typer(approvals.app, name="approvals")
 app.add_typer(roles.app, name="roles")
 app.add_typer(contracts.app, name="contracts")
 app.add_typer(keys.app, name="keys")
+app.command("freeze")(freezing.freeze)
+app.command("unfreeze")(freezing.unfreeze)
+app.command("frozen")(freezing.frozen)
 app.command("migrate")(migrate)
+app.command("doctor")(doctor)
 app.command("seal")(seal)
 app.command("verify")(verify)
 app.command("timeline")(history.timeline)

@@ -87,6 +87,10 @@ def _failed(said: Said) -> str:
     return f'Step "{said["step"]}" failed: {said["code"]}{again}'
 
 
+def _frozen(said: Said) -> str:
+    return f"flow {said['flow']}" if said["flow"] else f"realm {said['realm']}"
+
+
 _SENTENCES: Final[Mapping[str, Callable[[Said], str]]] = {
     "flow.started": lambda s: (
         f"{s['actor']} started {s['flow']}, {s.roles()}, under contract {s.short('contract')}"
@@ -141,6 +145,8 @@ _SENTENCES: Final[Mapping[str, Callable[[Said], str]]] = {
     "contract.retired": lambda s: (
         f"The contract {s.short('contract')} for {s['flow']} gave way to another, by {s['by']}"
     ),
+    "freeze.set": lambda s: f"{s['by']} froze {_frozen(s)}{s.after('reason')}",
+    "freeze.lifted": lambda s: f"{s['by']} let {_frozen(s)} go on{s.after('reason')}",
     "log.opened": lambda s: "The log was opened",
 }
 

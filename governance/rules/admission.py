@@ -13,6 +13,7 @@ from governance.errors import (
     ApprovalMissing,
     ApprovalNotUsable,
     ApprovalRejected,
+    Frozen,
     ResumeDenied,
     StepRefused,
 )
@@ -42,6 +43,25 @@ class ApprovalStanding:
 
 
 @dataclass(frozen=True, slots=True)
+class FreezeStanding:
+    """A freeze that nobody has lifted.
+
+    Attributes:
+        id: Which one.
+        flow: The flow it stops; None for the whole realm.
+        leaf: Leaf of its entry, 32 bytes.
+        seconds: For how long it has stood.
+        told: Whether this step's refusal under it is on record.
+    """
+
+    id: uuid.UUID
+    flow: str | None
+    leaf: bytes
+    seconds: float
+    told: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Standing:
     """What one transaction read before a step begins.
 
@@ -58,6 +78,7 @@ class Standing:
         live: Whether that claim's lease runs.
         attempt: The attempt that asks.
         now: The database's clock.
+        freeze: What stops the flow or its realm, if anything does.
     """
 
     execution: ExecutionState
@@ -72,6 +93,7 @@ class Standing:
     live: bool
     attempt: uuid.UUID
     now: datetime
+    freeze: FreezeStanding | None = None
 
 
 def admit(standing: Standing) -> Admission:
@@ -86,6 +108,12 @@ def admit(standing: Standing) -> Admission:
         raise ResumeDenied("This execution was denied before; nothing of it runs any more.")
     if standing.has_failure:
         return Admission.INJECT_FAILURE
+    if standing.freeze is not None:
+        what = "realm" if standing.freeze.flow is None else "flow"
+        raise Frozen(
+            f"This {what} is frozen by an administrator; nothing of it begins.",
+            seconds=standing.freeze.seconds,
+        )
     if standing.needs_approval:
         check_approval(standing)
     if not admits(standing.resume_roles, standing.roles_held):

@@ -25,7 +25,8 @@ GRANT UPDATE (state, used_at, admitted_run) ON governance.approval TO governance
 GRANT INSERT ON governance.step TO governance_worker;
 GRANT UPDATE (round, token, holder, lease_until, outcome, done_by, done_token, done_at)
     ON governance.step TO governance_worker;
-GRANT INSERT ON governance.step_failure, governance.turn TO governance_worker;
+GRANT INSERT ON governance.step_failure, governance.turn, governance.freeze_told
+    TO governance_worker;
 GRANT INSERT (realm, execution, topic, created_at, next_at) ON governance.outbox
     TO governance_worker, governance_decider;
 GRANT UPDATE (next_at, tries, done_at) ON governance.outbox TO governance_worker;
@@ -38,12 +39,15 @@ GRANT UPDATE (state, decided_at, execute_by) ON governance.approval TO governanc
 GRANT INSERT (approval, verdict, decided_by, submitted_by, method, reason, roles_held, at, leaf)
     ON governance.decision TO governance_decider;
 
--- admin: contracts and role grants.
+-- admin: contracts, role grants and freezes.
 GRANT INSERT (realm, digest, flow, body, state, registered_at, registered_by, leaf)
     ON governance.contract TO governance_admin;
 GRANT UPDATE (state, activated_at, activated_by, retired_at, retired_by)
     ON governance.contract TO governance_admin;
 GRANT INSERT, DELETE ON governance.role_grant TO governance_admin;
+GRANT INSERT (id, realm, flow, set_at, set_by, reason, leaf) ON governance.freeze
+    TO governance_admin;
+GRANT UPDATE (lifted_at, lifted_by) ON governance.freeze TO governance_admin;
 
 -- sealer: positions and checkpoints.
 GRANT INSERT ON governance.leaf, governance.checkpoint TO governance_sealer;

@@ -81,6 +81,8 @@ INSERT INTO governance.entry_kind (type, writers) VALUES
     ('contract.registered', '{admin}'),
     ('contract.activated', '{admin}'),
     ('contract.retired', '{admin}'),
+    ('freeze.set', '{admin}'),
+    ('freeze.lifted', '{admin}'),
     ('log.opened', '{owner}');
 
 CREATE SEQUENCE governance.entry_id AS bigint CACHE 1;
@@ -542,6 +544,67 @@ $$;
 CREATE TRIGGER guard BEFORE UPDATE ON governance.step
     FOR EACH ROW EXECUTE FUNCTION governance.guard_step();
 ALTER TABLE governance.step ENABLE ALWAYS TRIGGER guard;
+
+-- ---------------------------------------------------------------- freezes
+
+-- While a row stands here that nobody has lifted, no step of its flow begins, or of its whole realm
+-- where `flow` is NULL. Rows stay: whoever asks later sees what was stopped, by whom and why.
+CREATE TABLE governance.freeze (
+    id uuid PRIMARY KEY,
+    realm text NOT NULL,
+    flow text CHECK (flow <> ''),
+    set_at timestamptz NOT NULL,
+    set_by text NOT NULL,
+    reason text NOT NULL CHECK (reason <> ''),
+    lifted_at timestamptz,
+    lifted_by text CHECK (lifted_by <> set_by),
+    leaf bytea NOT NULL CHECK (octet_length(leaf) = 32),
+    CHECK ((lifted_at IS NULL) = (lifted_by IS NULL))
+);
+CREATE UNIQUE INDEX freeze_stands ON governance.freeze (realm, coalesce(flow, ''))
+    WHERE lifted_at IS NULL;
+
+-- Whoever freezes waits for the begins that saw no freeze; those that come later wait for this. A
+-- begin holds both locks shared: of the realm and of its flow. Services take them before they read.
+CREATE FUNCTION governance.guard_freeze() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF TG_OP = 'INSERT' THEN
+        IF NEW.lifted_at IS NOT NULL THEN
+            RAISE EXCEPTION 'a freeze is lifted later than it is set'
+                USING ERRCODE = 'insufficient_privilege';
+        END IF;
+        IF NEW.flow IS NULL THEN
+            PERFORM pg_advisory_xact_lock(7178, hashtext(NEW.realm));
+        ELSE
+            PERFORM pg_advisory_xact_lock(7179, hashtext(NEW.realm || chr(31) || NEW.flow));
+        END IF;
+        RETURN NEW;
+    END IF;
+    IF OLD.lifted_at IS NOT NULL OR (NEW.id, NEW.realm, NEW.flow, NEW.set_at, NEW.set_by,
+        NEW.reason, NEW.leaf) IS DISTINCT FROM (OLD.id, OLD.realm, OLD.flow, OLD.set_at,
+        OLD.set_by, OLD.reason, OLD.leaf)
+    THEN
+        RAISE EXCEPTION 'a freeze is lifted once and changed in no other way'
+            USING ERRCODE = 'insufficient_privilege';
+    END IF;
+    RETURN NEW;
+END
+$$;
+CREATE TRIGGER guard BEFORE INSERT OR UPDATE ON governance.freeze
+    FOR EACH ROW EXECUTE FUNCTION governance.guard_freeze();
+CREATE TRIGGER stays BEFORE DELETE OR TRUNCATE ON governance.freeze
+    FOR EACH STATEMENT EXECUTE FUNCTION governance.refuse_change();
+ALTER TABLE governance.freeze ENABLE ALWAYS TRIGGER guard;
+ALTER TABLE governance.freeze ENABLE ALWAYS TRIGGER stays;
+
+-- Which steps were refused under which freeze: it is on record once, however often they ask.
+CREATE TABLE governance.freeze_told (
+    freeze_id uuid NOT NULL REFERENCES governance.freeze,
+    step bytea NOT NULL REFERENCES governance.step,
+    PRIMARY KEY (freeze_id, step)
+);
 
 -- ---------------------------------------------------------------- told
 

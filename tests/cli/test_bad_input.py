@@ -21,6 +21,9 @@ ASKING: list[tuple[str, ...]] = [
     ("contracts", "list"),
     ("contracts", "show", "0" * 64),
     ("contracts", "activate", "0" * 64),
+    ("freeze", "PayInvoice", "--reason", "x"),
+    ("unfreeze", "--whole-realm"),
+    ("frozen",),
     ("timeline", "pay-1"),
     ("turns", "pay-1"),
     ("verify", "--log", "test.example/x", "--key", "x.pub"),
@@ -36,7 +39,7 @@ def keyed(bare: Command) -> Command:
     return bare
 
 
-@pytest.mark.parametrize("arguments", [*ASKING, ("migrate",)], ids=" ".join)
+@pytest.mark.parametrize("arguments", [*ASKING, ("migrate",), ("doctor",)], ids=" ".join)
 def test_the_database_is_down(keyed: Command, arguments: tuple[str, ...]) -> None:
     result = keyed(*arguments, "--database-url", NOWHERE)
     message = one_error(result, "database_unavailable")

@@ -29,6 +29,9 @@ _TABLES: Final[dict[str, LiteralString]] = {
     "failures": "SELECT key, round FROM governance.step_failure",
     "grants": "SELECT realm, actor, role FROM governance.role_grant",
     "contracts": "SELECT realm, digest, state FROM governance.contract",
+    "freezes": "SELECT replace(id::text, '-', ''), realm, coalesce(flow, ''), set_by, leaf, "
+    "lifted_by FROM governance.freeze",
+    "told": "SELECT replace(freeze_id::text, '-', ''), step FROM governance.freeze_told",
     "turns": "SELECT execution, kind FROM governance.turn",
     "wakes": "SELECT execution, topic FROM governance.outbox",
 }
@@ -41,6 +44,7 @@ class Books:
     """What the tables must hold if the entries are the whole story."""
 
     executions: dict[uuid.UUID, tuple[str, str | None]] = field(default_factory=dict)
+    flows: dict[uuid.UUID, tuple[str, str]] = field(default_factory=dict)
     runs: dict[str, tuple[uuid.UUID, int]] = field(default_factory=dict)
     approvals: dict[str, str] = field(default_factory=dict)
     asked: dict[str, bytes] = field(default_factory=dict)
@@ -50,6 +54,8 @@ class Books:
     failures: set[tuple[bytes, int]] = field(default_factory=set)
     grants: set[tuple[str, str, str]] = field(default_factory=set)
     contracts: dict[tuple[str, bytes], str] = field(default_factory=dict)
+    freezes: dict[str, tuple[Any, ...]] = field(default_factory=dict)
+    told: list[tuple[str, bytes]] = field(default_factory=list)
     turns: list[tuple[uuid.UUID, str]] = field(default_factory=list)
     wakes: list[tuple[uuid.UUID, str]] = field(default_factory=list)
     unheard: set[str] = field(default_factory=set)
@@ -65,9 +71,11 @@ class Books:
             case ["approval", how]:
                 self._approval(stream, how, said, leaf)
             case ["step", how]:
-                self._step(how, said)
+                self._step(stream, how, said)
             case ["role", how]:
                 self._role(how, said)
+            case ["freeze", how]:
+                self._freeze(how, said, leaf)
             case ["contract", how]:
                 state = "active" if how == "activated" else how
                 self.contracts[said["realm"], bytes.fromhex(said["contract"])] = state
@@ -80,6 +88,8 @@ class Books:
             self.runs[said["run_id"]] = (stream, said.get("generation", 0))
             if (how == "started") != (state == "new"):
                 self.wrong.append(f"flow.{how} while {state}")
+            if how == "started":
+                self.flows[stream] = (said["realm"], said["flow"])
             if state != "denied":
                 self.executions[stream] = ("open", None)
         elif state == "open":
@@ -114,15 +124,19 @@ class Books:
             if said.get("by"):
                 self.wakes.append((stream, approval))
 
-    def _step(self, how: str, said: Payload) -> None:
+    def _step(self, stream: uuid.UUID, how: str, said: Payload) -> None:
         if how in ("injected", "evicted", "refused"):
-            return  # they change nothing
+            if said.get("code") == "frozen":
+                self.told.append((said["freeze"], bytes.fromhex(said["step_key"])))
+            return  # they change nothing else
         key, token = bytes.fromhex(said["step_key"]), said["token"]
         held, holder = self.claims.get(key, (0, None))
         attempt = uuid.UUID(said["attempt"])
         if how in ("claimed", "taken_over"):
             if token != held + 1 or (how == "claimed") != (holder is None):
                 self.wrong.append(f"step.{how} with token {token} after {held}, held by {holder}")
+            if self._frozen(stream):
+                self.wrong.append(f"step.{how} while frozen")
             self.claims[key] = (token, attempt)
         else:
             if (held, holder) != (token, attempt):
@@ -141,6 +155,20 @@ class Books:
         for approval, asked in self.asked.items():
             if asked == key and self.approvals[approval] == "approved":
                 self.approvals[approval] = "used"
+
+    def _frozen(self, stream: uuid.UUID) -> bool:
+        realm, flow = self.flows[stream]
+        standing = [f[:2] for f in self.freezes.values() if f[-1] is None]
+        return (realm, flow) in standing or (realm, "") in standing
+
+    def _freeze(self, how: str, said: Payload, leaf: bytes) -> None:
+        row = self.freezes.get(said["freeze"])
+        if how == "set":
+            self.freezes[said["freeze"]] = (said["realm"], said["flow"], said["by"], leaf, None)
+        elif row is None or row[-1] is not None:
+            self.wrong.append(f"freeze.lifted while {row}")
+        else:
+            self.freezes[said["freeze"]] = (*row[:-1], said["by"])
 
     def _role(self, how: str, said: Payload) -> None:
         grant = (said["realm"], said["actor"], said["role"])

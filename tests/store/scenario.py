@@ -19,6 +19,7 @@ from governance import (
     canonical,
     decisions,
     executions,
+    freezes,
     outbox,
     resume,
     steps,
@@ -67,6 +68,14 @@ async def grant(db: Database, who: str, role: str) -> None:
 async def revoke(db: Database, who: str, role: str) -> None:
     async with db.transaction() as conn:
         await administration.revoke_role(conn, REALM, who, role, "ada", "left")
+
+
+async def freeze(db: Database, flow: str | None = FLOW, by: str = "ada") -> bool:
+    return await db.run(lambda conn: freezes.freeze(conn, REALM, flow, by, "an incident"))
+
+
+async def unfreeze(db: Database, flow: str | None = FLOW, by: str = "bob") -> None:
+    await db.run(lambda conn: freezes.unfreeze(conn, REALM, flow, by, "it is over"))
 
 
 async def prepare(db: Database, new: FlowContract | None = None) -> None:

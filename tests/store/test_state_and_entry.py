@@ -11,7 +11,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from governance import administration, approvals, decisions, executions, resume, steps
+from governance import administration, approvals, decisions, executions, freezes, resume, steps
 from governance.db import Connection, Database
 from governance.decisions import Decider
 from governance.errors import ConnectionLost
@@ -157,6 +157,18 @@ async def takeover() -> Story:
     yield lambda conn: steps.begin(conn, other, s.call(other, "notify", n=2))
 
 
+async def stop() -> Story:
+    """A flow that is frozen, refused twice and let go on; and the realm."""
+    yield lambda conn: administration.grant_role(conn, s.REALM, s.OLGA, "operator", "ada")
+    facts = s.facts()
+    run = yield lambda conn: executions.open_run(conn, facts, Actor(s.OLGA))
+    for flow in (s.FLOW, None):
+        yield partial(freezes.freeze, realm=s.REALM, flow=flow, by="ada", reason="why")
+        yield lambda conn: steps.begin(conn, run, s.call(run, "notify"))
+        yield partial(freezes.unfreeze, realm=s.REALM, flow=flow, by="bob")
+    yield lambda conn: steps.begin(conn, run, s.call(run, "notify"))
+
+
 def deciding(approval: uuid.UUID, who: str, verdict: Verdict = Verdict.APPROVE) -> Act:
     return lambda conn: decisions.decide(conn, s.REALM, approval, verdict, Decider(who), "why")
 
@@ -173,7 +185,7 @@ def ending(execution: uuid.UUID) -> Act:
 
 async def test_everything_is_cut_off_everywhere(db: Database) -> None:
     acts = 0
-    for story in (administrators(), payment(), refusals(), takeover()):
+    for story in (administrators(), payment(), refusals(), takeover(), stop()):
         answer = None
         try:
             while True:
@@ -238,6 +250,8 @@ async def test_the_check_sees_each_table(world: Database) -> None:
         "INSERT INTO governance.turn SELECT id, 1, realm, 'x', '', '', now() "
         "FROM governance.execution",
         "DELETE FROM governance.outbox",
+        "INSERT INTO governance.freeze (id, realm, set_at, set_by, reason, leaf) "
+        "SELECT gen_random_uuid(), 'test', now(), 'ada', 'why', leaf FROM governance.contract",
     ]
     async with await world.connect() as conn:
         for change in changes:

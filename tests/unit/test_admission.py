@@ -6,6 +6,7 @@ import itertools
 import uuid
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -14,11 +15,18 @@ from governance.errors import (
     ApprovalMissing,
     ApprovalNotUsable,
     ApprovalRejected,
+    Frozen,
     ResumeDenied,
     StepRefused,
 )
 from governance.names import ApprovalState, ExecutionState
-from governance.rules.admission import Admission, ApprovalStanding, Standing, admit
+from governance.rules.admission import (
+    Admission,
+    ApprovalStanding,
+    FreezeStanding,
+    Standing,
+    admit,
+)
 
 NOW = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
 KEY, OTHER_KEY = b"k" * 32, b"o" * 32
@@ -135,6 +143,24 @@ def test_claims() -> None:
         admit(replace(held, holder=ME, roles_held=frozenset()))
     with pytest.raises(ApprovalMissing):
         admit(replace(held, holder=ME, approvals=[]))
+
+
+FREEZE = FreezeStanding(uuid.uuid4(), "PayInvoice", b"l" * 32, 60.0, told=False)
+
+
+def test_while_frozen_only_what_is_recorded_comes_out() -> None:
+    frozen = replace(ALL_WELL, freeze=FREEZE)
+    assert admit(replace(frozen, has_outcome=True)) is Admission.INJECT
+    assert admit(replace(frozen, has_failure=True)) is Admission.INJECT_FAILURE
+    with pytest.raises(ResumeDenied, match="denied before"):
+        admit(replace(frozen, execution=ExecutionState.DENIED))
+    changes: list[dict[str, Any]] = [{}, {"approvals": []}, {"roles_held": set()}, {"live": True}]
+    for change in changes:
+        for holder in (None, ME, SOMEBODY):
+            with pytest.raises(Frozen, match="This flow is frozen"):
+                admit(replace(frozen, holder=holder, **change))
+    with pytest.raises(Frozen, match="This realm is frozen"):
+        admit(replace(ALL_WELL, freeze=replace(FREEZE, flow=None)))
 
 
 def test_nothing_else_is_let_through() -> None:

@@ -42,6 +42,8 @@ ENTRIES = """
     contract.registered admin
     contract.activated admin
     contract.retired admin
+    freeze.set admin
+    freeze.lifted admin
     log.opened owner
 """
 
