@@ -214,6 +214,18 @@ class AlreadyDecided(DecisionRefused):
     code = "already_decided"
 
 
+class AlreadyVoted(AlreadyDecided):
+    """This person has approved; others are still asked."""
+
+    code = "already_voted"
+
+
+class CannotRevoke(DecisionRefused):
+    """There is no decision to revoke, or its step has begun."""
+
+    code = "cannot_revoke"
+
+
 class ApprovalExpired(DecisionRefused):
     """This approval can no longer be decided."""
 
@@ -290,6 +302,12 @@ class ApprovalNotUsable(StepRefused):
     """The approval expired, was withdrawn or was revoked."""
 
     code = "approval_not_usable"
+
+
+class ApproverLostRole(StepRefused):
+    """Too few of those who approved still hold a role that may."""
+
+    code = "approver_lost_role"
 
 
 class ResumeDenied(StepRefused):

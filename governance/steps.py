@@ -4,7 +4,7 @@ An attempt is a uuid made in memory for one invocation, never derived from Tempo
 number. It is in every statement, so an attempt whose COMMIT answer was lost asks again and learns
 that the claim, or the outcome, is its own.
 
-Locks: actor bucket, execution, approvals, step, stream head; each in a statement before those that
+Locks: actor buckets, execution, approvals, step, stream head; each in a statement before those that
 read what it protects.
 """
 
@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from psycopg import AsyncConnection
 
-from governance import approvals, canonical, outbox
+from governance import approvals, canonical, outbox, recheck
 from governance.authority import admitted, deny
 from governance.chain.log import append_statement, find_stream
 from governance.db.queries import load
@@ -25,7 +25,8 @@ from governance.db.statements import Row, Statement, fetch_one, pipelined, queue
 from governance.errors import ResumeDenied, StepRefused
 from governance.executions import Run, lock_execution
 from governance.names import ApprovalState, ExecutionState
-from governance.roles import Held, lock_statement, read_statement, to_held
+from governance.recheck import Rechecked
+from governance.roles import Held, lock_all_statement, lock_statement, read_statement, to_held
 from governance.rules.admission import Admission, ApprovalStanding, Standing, admit
 
 _Q = load("steps")
@@ -117,22 +118,14 @@ async def begin(
         A permit, the recorded outcome, who is in the way, or why not. `ResumeDenied` has ended
         the execution.
     """
-    step = call.row(run)
-    _, [execution], asked, _, [row], roles = await pipelined(
-        conn,
-        lock_statement(run.realm, run.actor),
-        lock_execution(run.execution),
-        approvals.fetch_for_step(run, call.name, call.n),
-        (_Q["insert_step"], step),
-        (_Q["lock_step"], step),
-        read_statement(run.realm, run.actor),
-    )
-    held = to_held(run.actor, roles)
-    standing = _standing(run, call, execution, asked, row, held)
+    read = await _read(conn, run, call)
+    if read is None:
+        return Busy(0)  # it was being approved: look again
+    row, standing = read.row, read.standing
     try:
         admission = admit(standing)
     except StepRefused as refusal:
-        await _record_refusal(conn, run, call, standing, held, refusal)
+        await _record_refusal(conn, run, call, read, refusal)
         return refusal
     match admission:
         case Admission.INJECT | Admission.INJECT_FAILURE:
@@ -148,7 +141,7 @@ async def begin(
             used = _approval_used(standing)
             return Permit(row["token"], used.id if used else None)
         case Admission.CLAIM:
-            return await _claim(conn, run, call, row, standing, held)
+            return await _claim(conn, run, call, read)
 
 
 async def finish(
@@ -259,9 +252,59 @@ def renewal(leases: Sequence[Lease]) -> Statement:
     }
 
 
-async def _claim(
-    conn: AsyncConnection[Any], run: Run, call: Call, row: Row, standing: Standing, held: Held
-) -> Permit:
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What a begin has read under its locks."""
+
+    row: Row
+    standing: Standing
+    held: Held
+    approvers: Rechecked | None
+
+    @property
+    def observed(self) -> list[bytes]:
+        """What an entry that rests on it names as observed."""
+        return self.approvers.observed(self.held) if self.approvers else self.held.observed
+
+    def record(self) -> dict[str, Any]:
+        """Whose roles were read, as an entry says it."""
+        return {"roles_held": self.held.record()} | (
+            self.approvers.record() if self.approvers else {}
+        )
+
+
+async def _read(conn: AsyncConnection[Any], run: Run, call: Call) -> _Read | None:
+    """Take the locks, then read; None if who approved is not who was locked."""
+    step = call.row(run)
+    rule = run.contract.approvals[call.approval] if call.approval else None
+    again = rule is not None and rule.approver_recheck
+    people = await recheck.find_approvers(conn, call.key) if again else []
+    _, [execution], asked, _, [row], roles, *found = await pipelined(
+        conn,
+        lock_all_statement(run.realm, [run.actor, *people])
+        if people
+        else lock_statement(run.realm, run.actor),
+        lock_execution(run.execution),
+        approvals.fetch_for_step(run, call.name, call.n),
+        (_Q["insert_step"], step),
+        (_Q["lock_step"], step),
+        read_statement(run.realm, run.actor),
+        *(recheck.statements(run.realm, call.key, people) if again else []),
+    )
+    approvers = None
+    if rule is not None and again:
+        approvers = recheck.judge(rule, run.actor, people, found)
+        if approvers is None:
+            return None
+    held = to_held(run.actor, roles)
+    standing = _standing(run, call, execution, asked, row, held)
+    if approvers is not None:
+        standing = replace(standing, tally=approvers.tally)
+    return _Read(row, standing, held, approvers)
+
+
+async def _claim(conn: AsyncConnection[Any], run: Run, call: Call, read: _Read) -> Permit:
+    row, standing, held = read.row, read.standing, read.held
     token: int = row["token"] + 1  # the row is locked
     approval = _approval_used(standing)
     kind = "step.claimed" if row["holder"] is None else "step.taken_over"
@@ -269,8 +312,8 @@ async def _claim(
         "actor": run.actor,
         "approval": approval.id.hex if approval else "",
         "lease_seconds": round(call.lease),
-        "roles_held": held.record(),
         "policy": list(run.contract.resume),
+        **read.record(),
     }
     claim = {
         "key": call.key,
@@ -285,7 +328,7 @@ async def _claim(
     await queued(
         conn,
         (_Q["claim_step"], claim),
-        append_statement(run.execution, kind, payload, held.observed),
+        append_statement(run.execution, kind, payload, read.observed),
     )
     return Permit(token, approval.id if approval else None)
 
@@ -294,18 +337,17 @@ async def _record_refusal(
     conn: AsyncConnection[Any],
     run: Run,
     call: Call,
-    standing: Standing,
-    held: Held,
+    read: _Read,
     refusal: StepRefused,
 ) -> None:
-    payload = _payload(run, call, 0) | {"code": refusal.code, "roles_held": held.record()}
-    await queued(conn, append_statement(run.execution, "step.refused", payload, held.observed))
-    for approval in standing.approvals:
+    payload = _payload(run, call, 0) | {"code": refusal.code} | read.record()
+    await queued(conn, append_statement(run.execution, "step.refused", payload, read.observed))
+    for approval in read.standing.approvals:
         # The call is answered: a wake-up for it would only hold up those behind it.
         if approval.key == call.key and approval.state is not ApprovalState.PENDING:
             await queued(conn, outbox.finish_topic(run.execution, approval.id.hex))
     if isinstance(refusal, ResumeDenied):
-        await deny(conn, run, held, f"step {call.name}")
+        await deny(conn, run, read.held, f"step {call.name}")
 
 
 def _standing(

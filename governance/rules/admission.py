@@ -13,10 +13,12 @@ from governance.errors import (
     ApprovalMissing,
     ApprovalNotUsable,
     ApprovalRejected,
+    ApproverLostRole,
     ResumeDenied,
     StepRefused,
 )
 from governance.names import ApprovalState, ExecutionState
+from governance.rules.quorum import Tally
 from governance.rules.resume import admits
 
 
@@ -58,6 +60,7 @@ class Standing:
         live: Whether that claim's lease runs.
         attempt: The attempt that asks.
         now: The database's clock.
+        tally: The votes by the roles that their givers hold now, where the contract asks for it.
     """
 
     execution: ExecutionState
@@ -72,6 +75,7 @@ class Standing:
     live: bool
     attempt: uuid.UUID
     now: datetime
+    tally: Tally | None = None
 
 
 def admit(standing: Standing) -> Admission:
@@ -104,6 +108,7 @@ def check_approval(standing: Standing) -> None:
         ApprovalMismatch: What was approved binds other input.
         ApprovalRejected: It was rejected.
         ApprovalNotUsable: It expired, was withdrawn or was revoked.
+        ApproverLostRole: Too few of those who approved still could.
     """
     mine = [a for a in standing.approvals if a.key == standing.key]
     if not mine:
@@ -117,6 +122,13 @@ def check_approval(standing: Standing) -> None:
     if newest.state not in (ApprovalState.APPROVED, ApprovalState.USED) or late:
         how = "expired" if late else newest.state.value
         raise ApprovalNotUsable(f"The approval of this step cannot be used: {how}.")
+    tally = standing.tally
+    if tally is not None and tally.missing:
+        raise ApproverLostRole(
+            f"Of {len(tally.votes)} who approved, {tally.counted} still may; "
+            f"it takes {tally.needed}.",
+            hint="Grant the role again, or revoke the approval: the next call then asks anew.",
+        )
 
 
 def _not_asked(standing: Standing) -> StepRefused:

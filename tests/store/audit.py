@@ -100,12 +100,21 @@ class Books:
         if how == "requested":
             self.approvals[approval] = "pending"
             self.asked[approval] = bytes.fromhex(said["step_key"])
+        elif how == "vote":
+            if self.approvals[approval] != "pending":
+                self.wrong.append(f"approval.vote while {self.approvals[approval]}")
+            self.decisions.append((approval, said["decided_by"], said["verdict"], leaf))
         elif how == "decided":
             if self.approvals[approval] != "pending":
                 self.wrong.append(f"approval.decided while {self.approvals[approval]}")
             verdict = {"approve": "approved", "reject": "rejected"}
             self.approvals[approval] = verdict[said["verdict"]]
             self.decisions.append((approval, said["decided_by"], said["verdict"], leaf))
+            self.wakes.append((stream, approval))
+        elif how == "revoked":
+            if self.approvals[approval] != "approved":
+                self.wrong.append(f"approval.revoked while {self.approvals[approval]}")
+            self.approvals[approval] = how
             self.wakes.append((stream, approval))
         elif how in ("expired", "withdrawn"):
             self.approvals[approval] = how
