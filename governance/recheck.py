@@ -17,6 +17,7 @@ from governance.contracts import ApprovalRule
 from governance.db.queries import load
 from governance.db.statements import Row, Statement, fetch_all
 from governance.roles import Held, read_statement, to_held
+from governance.rules.admission import Standing
 from governance.rules.quorum import Tally, tally
 
 _Q = load("approvals")
@@ -50,6 +51,27 @@ class Rechecked:
         """All heads that a reading of these people and the actor rests on, each once."""
         heads = [head for held in (actor, *self.held) for head in held.observed]
         return list(dict.fromkeys(heads))
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a begin has read under its locks."""
+
+    row: Row
+    standing: Standing
+    held: Held
+    approvers: Rechecked | None
+
+    @property
+    def observed(self) -> list[bytes]:
+        """What an entry that rests on it names as observed."""
+        return self.approvers.observed(self.held) if self.approvers else self.held.observed
+
+    def record(self) -> dict[str, Any]:
+        """Whose roles were read, as an entry says it."""
+        return {"roles_held": self.held.record()} | (
+            self.approvers.record() if self.approvers else {}
+        )
 
 
 async def find_approvers(conn: AsyncConnection[Any], step_key: bytes) -> list[str]:

@@ -25,7 +25,7 @@ from governance.db.statements import Row, Statement, fetch_one, pipelined, queue
 from governance.errors import ResumeDenied, StepRefused
 from governance.executions import Run, lock_execution
 from governance.names import ApprovalState, ExecutionState
-from governance.recheck import Rechecked
+from governance.recheck import Reading
 from governance.roles import Held, lock_all_statement, lock_statement, read_statement, to_held
 from governance.rules.admission import Admission, ApprovalStanding, Standing, admit
 
@@ -252,28 +252,7 @@ def renewal(leases: Sequence[Lease]) -> Statement:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class _Read:
-    """What a begin has read under its locks."""
-
-    row: Row
-    standing: Standing
-    held: Held
-    approvers: Rechecked | None
-
-    @property
-    def observed(self) -> list[bytes]:
-        """What an entry that rests on it names as observed."""
-        return self.approvers.observed(self.held) if self.approvers else self.held.observed
-
-    def record(self) -> dict[str, Any]:
-        """Whose roles were read, as an entry says it."""
-        return {"roles_held": self.held.record()} | (
-            self.approvers.record() if self.approvers else {}
-        )
-
-
-async def _read(conn: AsyncConnection[Any], run: Run, call: Call) -> _Read | None:
+async def _read(conn: AsyncConnection[Any], run: Run, call: Call) -> Reading | None:
     """Take the locks, then read; None if who approved is not who was locked."""
     step = call.row(run)
     rule = run.contract.approvals[call.approval] if call.approval else None
@@ -300,10 +279,10 @@ async def _read(conn: AsyncConnection[Any], run: Run, call: Call) -> _Read | Non
     standing = _standing(run, call, execution, asked, row, held)
     if approvers is not None:
         standing = replace(standing, tally=approvers.tally)
-    return _Read(row, standing, held, approvers)
+    return Reading(row, standing, held, approvers)
 
 
-async def _claim(conn: AsyncConnection[Any], run: Run, call: Call, read: _Read) -> Permit:
+async def _claim(conn: AsyncConnection[Any], run: Run, call: Call, read: Reading) -> Permit:
     row, standing, held = read.row, read.standing, read.held
     token: int = row["token"] + 1  # the row is locked
     approval = _approval_used(standing)
@@ -337,7 +316,7 @@ async def _record_refusal(
     conn: AsyncConnection[Any],
     run: Run,
     call: Call,
-    read: _Read,
+    read: Reading,
     refusal: StepRefused,
 ) -> None:
     payload = _payload(run, call, 0) | {"code": refusal.code} | read.record()

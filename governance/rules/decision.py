@@ -172,7 +172,9 @@ def closed(state: ApprovalState, by: str | None, at: datetime | None) -> Decisio
             return ApprovalWithdrawn("The approval was withdrawn: nobody waits for it any more.")
         case ApprovalState.EXPIRED:
             return ApprovalExpired("The time of this approval has run out.")
-        case ApprovalState.REJECTED | ApprovalState.REVOKED:
-            return AlreadyDecided(f"The approval was {state} already{tail}")
+        case ApprovalState.REVOKED:
+            return AlreadyDecided("The approval was revoked already.")
+        case ApprovalState.REJECTED:
+            return AlreadyDecided(f"The approval was rejected already{tail}")
         case ApprovalState.APPROVED | ApprovalState.USED:
             return AlreadyDecided(f"The approval was approved already{tail}")

@@ -100,20 +100,15 @@ class Books:
         if how == "requested":
             self.approvals[approval] = "pending"
             self.asked[approval] = bytes.fromhex(said["step_key"])
-        elif how == "vote":
-            if self.approvals[approval] != "pending":
-                self.wrong.append(f"approval.vote while {self.approvals[approval]}")
+        elif how in ("vote", "decided"):
+            self._while(how, approval, "pending")
             self.decisions.append((approval, said["decided_by"], said["verdict"], leaf))
-        elif how == "decided":
-            if self.approvals[approval] != "pending":
-                self.wrong.append(f"approval.decided while {self.approvals[approval]}")
-            verdict = {"approve": "approved", "reject": "rejected"}
-            self.approvals[approval] = verdict[said["verdict"]]
-            self.decisions.append((approval, said["decided_by"], said["verdict"], leaf))
-            self.wakes.append((stream, approval))
+            if how == "decided":
+                verdict = {"approve": "approved", "reject": "rejected"}
+                self.approvals[approval] = verdict[said["verdict"]]
+                self.wakes.append((stream, approval))
         elif how == "revoked":
-            if self.approvals[approval] != "approved":
-                self.wrong.append(f"approval.revoked while {self.approvals[approval]}")
+            self._while(how, approval, "approved")
             self.approvals[approval] = how
             self.wakes.append((stream, approval))
         elif how in ("expired", "withdrawn"):
@@ -122,6 +117,10 @@ class Books:
                 self.unheard.add(approval)  # told by a wake-up only if nobody had looked
             if said.get("by"):
                 self.wakes.append((stream, approval))
+
+    def _while(self, how: str, approval: str, state: str) -> None:
+        if self.approvals[approval] != state:
+            self.wrong.append(f"approval.{how} while {self.approvals[approval]}")
 
     def _step(self, how: str, said: Payload) -> None:
         if how in ("injected", "evicted", "refused"):
