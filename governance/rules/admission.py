@@ -94,6 +94,8 @@ def admit(standing: Standing) -> Admission:
         check_approval(standing)
     if not admits(standing.resume_roles, standing.roles_held):
         raise ResumeDenied
+    if standing.tally is not None:
+        check_approvers(standing.tally)
     if standing.live and standing.holder is not None:
         mine = standing.holder == standing.attempt
         return Admission.SAME_CLAIM if mine else Admission.BUSY
@@ -108,7 +110,6 @@ def check_approval(standing: Standing) -> None:
         ApprovalMismatch: What was approved binds other input.
         ApprovalRejected: It was rejected.
         ApprovalNotUsable: It expired, was withdrawn or was revoked.
-        ApproverLostRole: Too few of those who approved still could.
     """
     mine = [a for a in standing.approvals if a.key == standing.key]
     if not mine:
@@ -122,8 +123,15 @@ def check_approval(standing: Standing) -> None:
     if newest.state not in (ApprovalState.APPROVED, ApprovalState.USED) or late:
         how = "expired" if late else newest.state.value
         raise ApprovalNotUsable(f"The approval of this step cannot be used: {how}.")
-    tally = standing.tally
-    if tally is not None and tally.missing:
+
+
+def check_approvers(tally: Tally) -> None:
+    """Check that enough of those who approved could approve now.
+
+    Raises:
+        ApproverLostRole: They could not.
+    """
+    if tally.missing:
         raise ApproverLostRole(
             f"Of {len(tally.votes)} who approved, {tally.counted} still may; "
             f"it takes {tally.needed}.",
