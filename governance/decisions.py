@@ -144,27 +144,14 @@ async def revoke(
         ApprovalUnknown: There is no such approval in this realm.
     """
     asked = await _asked(conn, realm, approval, "revoke", decider, reason)
-    row, held = asked.row, asked.held
     try:
-        may_revoke(
-            asked.rule,
-            actor=row["actor"],
-            decider=decider.id,
-            roles_held=held.roles,
-            voters=asked.voters,
-            state=ApprovalState(row["state"]),
-            begun=asked.begun,
-            now=row["now"],
-            execute_by=row["execute_by"],
-            reason=reason,
-            decided_by=row["decided_by"],
-            decided_at=row["verdict_at"],
-        )
+        _check_revocation(asked)
     except DecisionRefused as refusal:
         await _record_refusal(conn, asked, refusal)
         return refusal
+    execution = asked.row["execution"]
     payload = asked.record() | {
-        "name": row["name"],
+        "name": asked.row["name"],
         "revoked_by": decider.id,
         "reason": reason,
         "attempts_before": asked.attempts,
@@ -173,8 +160,8 @@ async def revoke(
     await queued(
         conn,
         (_Q["change_state"], change),
-        append_statement(row["execution"], "approval.revoked", payload, held.observed),
-        outbox.enqueue(realm, row["execution"], approval.hex),
+        append_statement(execution, "approval.revoked", payload, asked.held.observed),
+        outbox.enqueue(realm, execution, approval.hex),
     )
     return None
 
@@ -265,6 +252,24 @@ def _check(asked: _Asked, verdict: Verdict, digest: bytes | None) -> Accepted:
         decided_by=asked.row["decided_by"],
         decided_at=asked.row["verdict_at"],
         voters=asked.voters,
+    )
+
+
+def _check_revocation(asked: _Asked) -> None:
+    row = asked.row
+    may_revoke(
+        asked.rule,
+        actor=row["actor"],
+        decider=asked.decider.id,
+        roles_held=asked.held.roles,
+        voters=asked.voters,
+        state=ApprovalState(row["state"]),
+        begun=asked.begun,
+        now=row["now"],
+        execute_by=row["execute_by"],
+        reason=asked.reason,
+        decided_by=row["decided_by"],
+        decided_at=row["verdict_at"],
     )
 
 

@@ -86,6 +86,18 @@ def may_decide(
         raise refusal
     if is_past(decide_by, now):
         raise ApprovalExpired(f"The time to decide ran out on {decide_by:{_MOMENT}}.")
+    return _counted(rule, decider, verdict, reason, roles, voters)
+
+
+def _counted(
+    rule: ApprovalRule,
+    decider: str,
+    verdict: Verdict,
+    reason: str | None,
+    roles: tuple[str, ...],
+    voters: Sequence[str],
+) -> Accepted:
+    """What a vote of this person adds to those before it."""
     if verdict is Verdict.REJECT:
         if not (reason or "").strip():
             raise ReasonRequired("A rejection needs a reason.", hint="Say why in a sentence.")

@@ -7,6 +7,7 @@ import random
 import time
 import uuid
 from collections.abc import AsyncGenerator
+from typing import Any
 
 import pytest
 
@@ -189,10 +190,22 @@ async def test_races_of_begin_and_an_approver_s_revocation(strict: Database) -> 
     permits, late = (sum(column) for column in zip(*found, strict=True))
     assert late == 0
     assert 5 < permits < 115, "the races were no races"
-    claims = await s.rows(
+    entries = await s.rows(
         strict,
-        "SELECT c.body FROM governance.entry e JOIN governance.payload c ON c.entry = e.id "
-        "WHERE e.type = 'step.claimed'",
+        "SELECT e.id, e.type, p.body FROM governance.entry e "
+        "JOIN governance.payload p ON p.entry = e.id "
+        "WHERE e.type IN ('step.claimed', 'role.revoked') ORDER BY e.id",
     )
-    assert len(claims) == permits
+    revoked: set[str] = set()
+    claims = 0
+    for _, kind, body in entries:
+        said: Any = canonical.loads(body)
+        if kind == "role.revoked":
+            revoked.add(said["actor"])
+            continue
+        [vote] = said["approvers"]
+        assert vote["counts"]
+        assert vote["approver"] not in revoked, "the record has them in the wrong order"
+        claims += 1
+    assert claims == permits
     assert await differences(strict) == []
