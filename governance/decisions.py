@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from psycopg import AsyncConnection
 
@@ -17,7 +17,7 @@ from governance.approvals import fetch, fetch_statement, known, settle, withdraw
 from governance.chain.log import append_statement
 from governance.contracts import ApprovalRule
 from governance.db.queries import load
-from governance.db.statements import Row, pipelined, queued
+from governance.db.statements import Row, Statement, pipelined, queued
 from governance.errors import DecisionRefused, DigestMismatch
 from governance.executions import lock_execution_of, pinned
 from governance.names import ApprovalState, Verdict
@@ -26,6 +26,7 @@ from governance.rules.decision import Accepted, closed, may_decide, may_revoke
 from governance.rules.limits import limit
 
 _Q = load("approvals")
+_REVOKE: Final = "revoke"  # beside the verdicts, in what is recorded of a refusal
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +144,7 @@ async def revoke(
     Raises:
         ApprovalUnknown: There is no such approval in this realm.
     """
-    asked = await _asked(conn, realm, approval, "revoke", decider, reason)
+    asked = await _asked(conn, realm, approval, _REVOKE, decider, reason)
     try:
         _check_revocation(asked)
     except DecisionRefused as refusal:
@@ -154,15 +155,17 @@ async def revoke(
         "name": asked.row["name"],
         "revoked_by": decider.id,
         "reason": reason,
-        "attempts_before": asked.attempts,
+        "attempts_before": asked.use["attempts"],
+        "woken": asked.use["unheard"],
     }
     change = {"id": approval, "state": ApprovalState.REVOKED, "was": ApprovalState.APPROVED}
     await queued(
         conn,
         (_Q["change_state"], change),
         append_statement(execution, "approval.revoked", payload, asked.held.observed),
-        outbox.enqueue(realm, execution, approval.hex),
     )
+    if asked.use["unheard"]:  # else nobody waits any more, and the border is what refuses
+        await queued(conn, outbox.enqueue(realm, execution, approval.hex))
     return None
 
 
@@ -170,7 +173,7 @@ async def revoke(
 class _Asked:
     """A person's attempt to decide or revoke, with all that was read under its locks.
 
-    `votes` are those before it; `attempts` is how often the step was begun.
+    `votes` are those before it; `use`, for a revocation, is what came of it so far.
     """
 
     row: Row
@@ -180,8 +183,7 @@ class _Asked:
     verdict: str
     reason: str
     votes: list[Row]
-    attempts: int
-    begun: bool
+    use: Row
 
     @property
     def voters(self) -> list[str]:
@@ -210,14 +212,15 @@ async def _asked(
     reason: str,
 ) -> _Asked:
     """Take the locks, then read: of votes at once, each sees those before it."""
-    _, _, found, votes, steps, roles = await pipelined(
+    uses: list[Statement] = [(_Q["fetch_use"], {"id": approval})] if verdict == _REVOKE else []
+    _, _, found, votes, roles, *use = await pipelined(
         conn,
         lock_statement(realm, decider.id),
         lock_execution_of(approval),
         fetch_statement(realm, approval),
         (_Q["fetch_votes"], {"id": approval}),
-        (_Q["fetch_begun"], {"id": approval}),
         read_statement(realm, decider.id),
+        *uses,
     )
     row = known(found, realm, approval)
     return _Asked(
@@ -228,8 +231,7 @@ async def _asked(
         verdict=verdict,
         reason=reason,
         votes=votes,
-        attempts=steps[0]["token"] if steps else 0,
-        begun=bool(steps and steps[0]["begun"]),
+        use=use[0][0] if use else {},
     )
 
 
@@ -264,7 +266,7 @@ def _check_revocation(asked: _Asked) -> None:
         roles_held=asked.held.roles,
         voters=asked.voters,
         state=ApprovalState(row["state"]),
-        begun=asked.begun,
+        begun=asked.use["begun"],
         now=row["now"],
         execute_by=row["execute_by"],
         reason=asked.reason,

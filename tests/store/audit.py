@@ -110,7 +110,7 @@ class Books:
         elif how == "revoked":
             self._while(how, approval, "approved")
             self.approvals[approval] = how
-            self.wakes.append((stream, approval))
+            self.wakes += [(stream, approval)] * said["woken"]
         elif how in ("expired", "withdrawn"):
             self.approvals[approval] = how
             if said.get("limit") == "decide_by":

@@ -70,6 +70,15 @@ async def test_the_workflow_learns_and_may_ask_again(world: Database) -> None:
     assert (state, another != approval) == ("pending", True)
 
 
+async def test_nobody_is_woken_who_has_heard_of_the_decision(world: Database) -> None:
+    run, pay, approval = await approved(world)
+    assert await s.go_on(world, run, approval) == "admitted"
+    assert await revoke(world, approval) is None
+    assert await s.woken(world) == []
+    assert type(await s.begin(world, run, pay)) is ApprovalNotUsable
+    assert await differences(world) == []
+
+
 async def test_who_approved_may_without_the_role(world: Database) -> None:
     _, _, approval = await approved(world)
     await s.revoke(world, s.ANA, "approver")

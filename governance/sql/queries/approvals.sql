@@ -52,13 +52,17 @@ SELECT decided_by, leaf FROM governance.decision
 WHERE approval = %(id)s AND verdict = 'approve'
 ORDER BY id;
 
--- name: fetch_begun
--- How often the step of an approval was begun, and whether an attempt holds it or it is done. A
--- begin takes the execution's lock, which the caller holds.
-SELECT s.token,
-       s.outcome IS NOT NULL OR coalesce(s.lease_until > governance.clock(), false) AS begun
+-- name: fetch_use
+-- How often the step of an approval was begun, whether an attempt holds it or it is done, and
+-- whether the wake-up of its decision is unused: then somebody may wait for it. But for renewals
+-- all of it changes under the execution's lock, which the caller holds.
+SELECT coalesce(s.token, 0) AS attempts,
+       s.outcome IS NOT NULL OR coalesce(s.lease_until > governance.clock(), false) AS begun,
+       EXISTS (SELECT FROM governance.outbox o
+               WHERE o.realm = a.realm AND o.execution = a.execution
+                 AND o.topic = replace(a.id::text, '-', '') AND o.done_at IS NULL) AS unheard
 FROM governance.approval a
-JOIN governance.step s ON s.key = a.step_key
+LEFT JOIN governance.step s ON s.key = a.step_key
 WHERE a.id = %(id)s;
 
 -- name: fetch_approvers
