@@ -24,6 +24,8 @@
     │   ├── ActorMustNotDecide
     │   ├── BarrierNotMet
     │   ├── AlreadyDecided
+    │   │   └── AlreadyVoted        by this person; others are still asked
+    │   ├── CannotRevoke            nothing is decided yet, or its step has begun
     │   ├── ApprovalExpired
     │   ├── ApprovalWithdrawn
     │   ├── ReasonRequired
@@ -37,6 +39,7 @@
     │   ├── ApprovalMismatch
     │   ├── ApprovalRejected
     │   ├── ApprovalNotUsable
+    │   ├── ApproverLostRole
     │   ├── ResumeDenied
     │   ├── StepConflict
     │   ├── StepEvicted

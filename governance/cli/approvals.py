@@ -13,7 +13,6 @@ from governance.cli.connecting import ask
 from governance.cli.identity import person
 from governance.cli.options import DatabaseUrl, Json, Person, Realm, one_line
 from governance.cli.text import SHORT, moment, one_of, span
-from governance.rules.quorum import what_is_missing
 
 app = typer.Typer(no_args_is_help=True, help="What waits for a decision, and deciding it.")
 
@@ -138,5 +137,7 @@ def _missing(row: dict[str, Any]) -> int:
 def _needs(row: dict[str, Any]) -> str:
     """`1 finance-approver`; of several, how many are missing: `1 of 2 finance-approver`."""
     if row["needed"] > 1 and row["state"] == State.PENDING:
+        from governance.rules.quorum import what_is_missing
+
         return what_is_missing(_missing(row), row["needed"], row["roles"])
     return f"{row['needed']} {one_of(tuple(row['roles']))}"

@@ -15,7 +15,6 @@ from governance.cli.identity import decider, person, submitted_by
 from governance.cli.options import DatabaseUrl, Json, Person, Realm, Reason
 from governance.cli.text import visible
 from governance.errors import ConfigurationError, DigestMismatch, ReasonRequired
-from governance.rules.quorum import what_is_missing
 
 if TYPE_CHECKING:
     from governance.approvals import Approval
@@ -63,6 +62,8 @@ def approve(
     accepted = ask(database_url, realm, work)
     _told(database_url, realm, found, claimed, "Approved", as_json)
     if accepted.missing and not as_json:
+        from governance.rules.quorum import what_is_missing
+
         missing = what_is_missing(accepted.missing, accepted.needed, found.roles)
         output.say(f"Still needed: {missing}.")
 
