@@ -6,7 +6,7 @@ Every change takes the execution's lock first. `governance.decisions` has the de
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, cast
@@ -20,8 +20,10 @@ from governance.db.queries import load
 from governance.db.statements import Row, Statement, fetch_all, fetch_one, pipelined, queued
 from governance.errors import ApprovalUnknown
 from governance.executions import Run, lock_execution, pinned
-from governance.names import ApprovalState, ExecutionState
+from governance.names import ApprovalState, ExecutionState, Verdict
+from governance.roles import read_statement, to_held
 from governance.rules.limits import limit
+from governance.rules.quorum import Tally, tally
 
 _Q = load("approvals")
 _STEPS = load("steps")
@@ -60,6 +62,8 @@ class Approval:
     """One approval as people see it. `shown` has only what the contract lists in `show`.
 
     `name` is that of its rule in the contract, `now` the database clock when it was read.
+    `roles_now` has the roles that those who approved hold now, where the contract asks for them
+    again as the step begins.
     """
 
     id: uuid.UUID
@@ -82,6 +86,17 @@ class Approval:
     rule: ApprovalRule
     contract: FlowContract
     decisions: tuple[Row, ...] = field(default=())
+    roles_now: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+    @property
+    def tally(self) -> Tally:
+        """Which votes to approve count, why or why not, and how many are missing."""
+        votes = [
+            (row["decided_by"], self.roles_now.get(row["decided_by"], row["roles_held"]))
+            for row in self.decisions
+            if row["verdict"] == Verdict.APPROVE
+        ]
+        return tally(self.rule, self.requested_by, votes)
 
 
 async def request(
@@ -151,6 +166,7 @@ async def get(conn: AsyncConnection[Any], realm: str, approval: uuid.UUID) -> Ap
     """
     row = await fetch(conn, realm, approval)
     contract = pinned(row["contract_digest"], row["contract_body"])
+    rule = contract.approvals[row["name"]]
     decisions = await fetch_all(conn, _Q["fetch_decisions"], {"id": approval})
     return Approval(
         id=row["id"],
@@ -170,10 +186,22 @@ async def get(conn: AsyncConnection[Any], realm: str, approval: uuid.UUID) -> Ap
         used_at=row["used_at"],
         now=row["now"],
         name=row["name"],
-        rule=contract.approvals[row["name"]],
+        rule=rule,
         contract=contract,
         decisions=tuple(decisions),
+        roles_now=await _roles_now(conn, realm, rule, row, decisions),
     )
+
+
+async def _roles_now(
+    conn: AsyncConnection[Any], realm: str, rule: ApprovalRule, row: Row, decisions: Sequence[Row]
+) -> dict[str, frozenset[str]]:
+    """The roles of those who approved, while a step that asks for them again may still begin."""
+    if not rule.approver_recheck or row["state"] != ApprovalState.APPROVED:
+        return {}
+    people = [one["decided_by"] for one in decisions]
+    found = await pipelined(conn, *(read_statement(realm, one) for one in people))
+    return {one: to_held(one, rows).roles for one, rows in zip(people, found, strict=True)}
 
 
 async def list_approvals(
@@ -254,6 +282,7 @@ async def _insert(conn: AsyncConnection[Any], run: Run, asked: Request) -> uuid.
         "input_digest": asked.input_digest,
         "binds_digest": asked.binds_digest,
         "roles": list(rule.roles),
+        "needed": rule.needed,
         "title": asked.title,
         "shown": shown.decode(),
         "requested_at": now,
@@ -275,6 +304,8 @@ async def _insert(conn: AsyncConnection[Any], run: Run, asked: Request) -> uuid.
         "decide_by": decide_by.isoformat() if decide_by else "",
         "requested_by": run.actor,
     }
+    if rule.needed > 1:
+        payload["needed"] = rule.needed
     await queued(
         conn,
         (_Q["insert_approval"], row),

@@ -30,6 +30,8 @@ from governance.errors import (
     DecisionRefused,
 )
 from governance.names import ApprovalState, Verdict
+from governance.rules.barrier import matching
+from governance.rules.decision import Accepted
 from governance.turns import Turn
 
 DATABASE_VARIABLE: Final = "GOVERNANCE_DATABASE_URL"
@@ -127,8 +129,8 @@ class GovernanceClient:
         reason: str = "",
         *,
         digest: bytes | None = None,
-    ) -> None:
-        """Approve; the workflow is woken and goes on if its actor still may.
+    ) -> Accepted:
+        """Approve; with nobody missing, the workflow is woken and goes on if its actor still may.
 
         Args:
             approval: Which one.
@@ -136,11 +138,14 @@ class GovernanceClient:
             reason: Why.
             digest: The input digest the decider saw; with another one nothing is decided.
 
+        Returns:
+            With which roles it counts, and how many approvers are missing after it.
+
         Raises:
             DecisionRefused: Not by this person, or not now; the refusal is on the record.
             ApprovalUnknown: There is no such approval in this realm.
         """
-        await self._decide(approval, Verdict.APPROVE, decider, reason, digest)
+        return await self._decide(approval, Verdict.APPROVE, decider, reason, digest)
 
     async def reject(
         self,
@@ -162,6 +167,23 @@ class GovernanceClient:
         """
         async with self.database.transaction() as conn:
             refusal = await decisions.withdraw_as(conn, self.realm, approval, decider, reason)
+        if refusal is not None:
+            raise refusal
+
+    async def revoke(self, approval: uuid.UUID, decider: Decider, reason: str) -> None:
+        """Take a decision back before its step begins: once this returns, it does not begin.
+
+        Args:
+            approval: Which one.
+            decider: Who revokes: somebody who approved it, or who could have.
+            reason: Why.
+
+        Raises:
+            DecisionRefused: Not by this person, or too late; the refusal is on the record.
+            ApprovalUnknown: There is no such approval in this realm.
+        """
+        async with self.database.transaction() as conn:
+            refusal = await decisions.revoke(conn, self.realm, approval, decider, reason)
         if refusal is not None:
             raise refusal
 
@@ -316,28 +338,30 @@ class GovernanceClient:
         decider: Decider,
         reason: str,
         digest: bytes | None,
-    ) -> None:
+    ) -> Accepted:
         said = (verdict, decider.id, decider.submitted_by, decider.method, reason)
         tries = 0
 
-        async def work(conn: Connection) -> DecisionRefused | None:
+        async def work(conn: Connection) -> DecisionRefused | Accepted:
             nonlocal tries
             tries += 1
-            refusal = await decisions.decide(
+            told = await decisions.vote(
                 conn, self.realm, approval, verdict, decider, reason, digest
             )
-            if tries > 1 and isinstance(refusal, AlreadyDecided):
+            if tries > 1 and isinstance(told, AlreadyDecided):
                 found = await approvals.get(conn, self.realm, approval)
-                if any(_said(decision) == said for decision in found.decisions):
-                    raise _AnswerLost
-            return refusal
+                for decision in found.decisions:
+                    if _said(decision) == said:
+                        raise _AnswerLost(_accepted(found, decision))
+            return told
 
         try:
-            refusal = await self.database.run(work)
-        except _AnswerLost:
-            return
-        if refusal is not None:
-            raise refusal
+            told = await self.database.run(work)
+        except _AnswerLost as lost:
+            return lost.accepted
+        if isinstance(told, DecisionRefused):
+            raise told
+        return told
 
 
 class _AnswerLost(Exception):
@@ -345,6 +369,17 @@ class _AnswerLost(Exception):
 
     Raised to roll back the record of a refusal that nobody has earned.
     """
+
+    def __init__(self, accepted: Accepted) -> None:
+        """Keep what that answer was."""
+        super().__init__()
+        self.accepted: Final = accepted
+
+
+def _accepted(found: Approval, decision: Row) -> Accepted:
+    roles = matching(found.rule.roles, decision["roles_held"])
+    decided = found.state is not ApprovalState.PENDING
+    return Accepted(roles, found.rule.needed, 0 if decided else found.tally.missing)
 
 
 def _said(decision: Row) -> tuple[str, ...]:

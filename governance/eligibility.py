@@ -55,6 +55,7 @@ async def eligibility(
             reason="",
             decided_by=last["decided_by"] if last else None,
             decided_at=last["at"] if last else None,
+            voters=[one["decided_by"] for one in found.decisions],
         )
     except DecisionRefused as refusal:
         return Eligibility(person, (), refusal)

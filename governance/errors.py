@@ -25,6 +25,8 @@
     │   ├── ActorMustNotDecide
     │   ├── BarrierNotMet
     │   ├── AlreadyDecided
+    │   │   └── AlreadyVoted        by this person; others are still asked
+    │   ├── CannotRevoke            nothing is decided yet, or its step has begun
     │   ├── ApprovalExpired
     │   ├── ApprovalWithdrawn
     │   ├── ReasonRequired
@@ -38,6 +40,7 @@
     │   ├── ApprovalMismatch
     │   ├── ApprovalRejected
     │   ├── ApprovalNotUsable
+    │   ├── ApproverLostRole
     │   ├── ResumeDenied
     │   ├── StepConflict
     │   ├── StepEvicted
@@ -222,6 +225,18 @@ class AlreadyDecided(DecisionRefused):
     code = "already_decided"
 
 
+class AlreadyVoted(AlreadyDecided):
+    """This person has approved; others are still asked."""
+
+    code = "already_voted"
+
+
+class CannotRevoke(DecisionRefused):
+    """There is no decision to revoke, or its step has begun."""
+
+    code = "cannot_revoke"
+
+
 class ApprovalExpired(DecisionRefused):
     """This approval can no longer be decided."""
 
@@ -298,6 +313,12 @@ class ApprovalNotUsable(StepRefused):
     """The approval expired, was withdrawn or was revoked."""
 
     code = "approval_not_usable"
+
+
+class ApproverLostRole(StepRefused):
+    """Too few of those who approved still hold a role that may."""
+
+    code = "approver_lost_role"
 
 
 class ResumeDenied(StepRefused):

@@ -4,109 +4,43 @@ An attempt is a uuid made in memory for one invocation, never derived from Tempo
 number. It is in every statement, so an attempt whose COMMIT answer was lost asks again and learns
 that the claim, or the outcome, is its own.
 
-Locks: realm and flow (freezes), actor bucket, execution, approvals, step, stream head; each in a
-statement before those that read what it protects.
+`governance.reading` says which locks a begin takes, and in which order.
 """
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from psycopg import AsyncConnection
 
 from governance import approvals, canonical, freezes, outbox
+from governance.attempts import Busy, Call, Evicted, Injected, Lease, Permit
 from governance.authority import admitted, deny
 from governance.chain.log import append_statement, find_stream
 from governance.db.queries import load
-from governance.db.statements import Row, Statement, fetch_one, pipelined, queued
+from governance.db.statements import Statement, fetch_one, pipelined, queued
 from governance.errors import Frozen, ResumeDenied, StepRefused
 from governance.executions import Run, lock_execution
-from governance.names import ApprovalState, ExecutionState
-from governance.roles import Held, lock_statement, read_statement, to_held
-from governance.rules.admission import (
-    Admission,
-    ApprovalStanding,
-    FreezeStanding,
-    Standing,
-    admit,
-)
+from governance.names import ApprovalState
+from governance.reading import Reading, read
+from governance.rules.admission import Admission, ApprovalStanding, Standing, admit
+
+__all__ = [
+    "Busy",
+    "Call",
+    "Evicted",
+    "Injected",
+    "Lease",
+    "Permit",
+    "begin",
+    "fail",
+    "finish",
+    "record_elsewhere",
+    "renew",
+]
 
 _Q = load("steps")
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """One attempt at a governed step.
-
-    Attributes:
-        key: Step key, 32 bytes.
-        name: Step name in the contract.
-        n: Which of equal calls, from 1.
-        round: How often the workflow called this step, from 1.
-        kind: Step kind.
-        approval: Name of the approval the contract asks for, if any.
-        input_digest: Digest of the whole input, 32 bytes.
-        binds_digest: Digest of the bound fields, 32 bytes.
-        attempt: Identity of this invocation.
-        lease: Seconds until others may take over.
-    """
-
-    key: bytes
-    name: str
-    n: int
-    round: int
-    kind: str
-    approval: str | None
-    input_digest: bytes
-    binds_digest: bytes
-    attempt: uuid.UUID
-    lease: float
-
-    def row(self, run: Run) -> dict[str, Any]:
-        """The step's row as this call would make it."""
-        return {
-            "key": self.key,
-            "realm": run.realm,
-            "execution": run.execution,
-            "generation": run.generation,
-            "name": self.name,
-            "n": self.n,
-            "round": self.round,
-            "binds_digest": self.binds_digest,
-            "input_digest": self.input_digest,
-            "run_id": run.run_id,
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class Permit:
-    """The step may run: finish or fail it with this token."""
-
-    token: int
-    approval: uuid.UUID | None
-
-
-@dataclass(frozen=True, slots=True)
-class Injected:
-    """The step is done: this is what everybody gets, as stored by `finish` or `fail`."""
-
-    outcome: bytes
-    failed: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Busy:
-    """Another attempt holds the step until `lease_until` (`seconds` from now) or renews it."""
-
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class Evicted:
-    """Another attempt took the step over; nothing of this one was recorded."""
 
 
 async def begin(
@@ -123,25 +57,14 @@ async def begin(
         A permit, the recorded outcome, who is in the way, or why not. `ResumeDenied` has ended
         the execution; `Frozen` holds until somebody lifts the freeze.
     """
-    step = call.row(run)
-    _, _, [execution], asked, _, [row], roles, frozen = await pipelined(
-        conn,
-        freezes.lock_statement(run.realm, run.flow),
-        lock_statement(run.realm, run.actor),
-        lock_execution(run.execution),
-        approvals.fetch_for_step(run, call.name, call.n),
-        (_Q["insert_step"], step),
-        (_Q["lock_step"], step),
-        read_statement(run.realm, run.actor),
-        freezes.read_statement(run.realm, run.flow, call.key),
-    )
-    held = to_held(run.actor, roles)
-    freeze = freezes.to_standing(frozen)
-    standing = _standing(run, call, execution, asked, row, held, freeze)
+    found = await read(conn, run, call)
+    if found is None:
+        return Busy(0)  # it was being approved: look again
+    row, standing = found.row, found.standing
     try:
         admission = admit(standing)
     except StepRefused as refusal:
-        await _record_refusal(conn, run, call, standing, held, refusal)
+        await _record_refusal(conn, run, call, found, refusal)
         return refusal
     match admission:
         case Admission.INJECT | Admission.INJECT_FAILURE:
@@ -157,7 +80,7 @@ async def begin(
             used = _approval_used(standing)
             return Permit(row["token"], used.id if used else None)
         case Admission.CLAIM:
-            return await _claim(conn, run, call, row, standing, held)
+            return await _claim(conn, run, call, found)
 
 
 async def finish(
@@ -235,15 +158,6 @@ async def record_elsewhere(
     await queued(conn, append_statement(stream, "step.refused", payload))
 
 
-@dataclass(frozen=True, slots=True)
-class Lease:
-    """A claim to renew: step key, attempt, and for how many seconds from now."""
-
-    key: bytes
-    attempt: uuid.UUID
-    seconds: float
-
-
 async def renew(conn: AsyncConnection[Any], leases: Sequence[Lease]) -> frozenset[bytes]:
     """Renew many leases in one statement.
 
@@ -268,9 +182,8 @@ def renewal(leases: Sequence[Lease]) -> Statement:
     }
 
 
-async def _claim(
-    conn: AsyncConnection[Any], run: Run, call: Call, row: Row, standing: Standing, held: Held
-) -> Permit:
+async def _claim(conn: AsyncConnection[Any], run: Run, call: Call, found: Reading) -> Permit:
+    row, standing, held = found.row, found.standing, found.held
     token: int = row["token"] + 1  # the row is locked
     approval = _approval_used(standing)
     kind = "step.claimed" if row["holder"] is None else "step.taken_over"
@@ -278,8 +191,8 @@ async def _claim(
         "actor": run.actor,
         "approval": approval.id.hex if approval else "",
         "lease_seconds": round(call.lease),
-        "roles_held": held.record(),
         "policy": list(run.contract.resume),
+        **found.record(),
     }
     claim = {
         "key": call.key,
@@ -294,70 +207,30 @@ async def _claim(
     await queued(
         conn,
         (_Q["claim_step"], claim),
-        append_statement(run.execution, kind, payload, held.observed),
+        append_statement(run.execution, kind, payload, found.observed),
     )
     return Permit(token, approval.id if approval else None)
 
 
 async def _record_refusal(
-    conn: AsyncConnection[Any],
-    run: Run,
-    call: Call,
-    standing: Standing,
-    held: Held,
-    refusal: StepRefused,
+    conn: AsyncConnection[Any], run: Run, call: Call, found: Reading, refusal: StepRefused
 ) -> None:
-    payload = _payload(run, call, 0) | {"code": refusal.code, "roles_held": held.record()}
-    observed = held.observed
-    freeze = standing.freeze if isinstance(refusal, Frozen) else None
+    payload = _payload(run, call, 0) | {"code": refusal.code} | found.record()
+    observed = found.observed
+    freeze = found.standing.freeze if isinstance(refusal, Frozen) else None
     if freeze is not None:
         payload["freeze"] = freeze.id.hex
-        observed.append(freeze.leaf)
+        observed = [*observed, freeze.leaf]
     if freeze is None or not freeze.told:
         await queued(conn, append_statement(run.execution, "step.refused", payload, observed))
     if freeze is not None and not freeze.told:
         await queued(conn, freezes.told_statement(freeze, call.key))
-    for approval in standing.approvals:
+    for approval in found.standing.approvals:
         # The call is answered: a wake-up for it would only hold up those behind it.
         if approval.key == call.key and approval.state is not ApprovalState.PENDING:
             await queued(conn, outbox.finish_topic(run.execution, approval.id.hex))
     if isinstance(refusal, ResumeDenied):
-        await deny(conn, run, held, f"step {call.name}")
-
-
-def _standing(
-    run: Run,
-    call: Call,
-    execution: Row,
-    asked: list[Row],
-    row: Row,
-    held: Held,
-    freeze: FreezeStanding | None,
-) -> Standing:
-    return Standing(
-        execution=ExecutionState(execution["state"]),
-        needs_approval=call.approval is not None,
-        key=call.key,
-        approvals=[
-            ApprovalStanding(
-                id=a["id"],
-                key=a["step_key"],
-                state=ApprovalState(a["state"]),
-                execute_by=a["execute_by"],
-                admitted_run=a["admitted_run"],
-            )
-            for a in asked
-        ],
-        resume_roles=run.contract.resume,
-        roles_held=held.roles,
-        has_outcome=row["outcome"] is not None,
-        has_failure=row["failure"] is not None,
-        holder=row["holder"],
-        live=bool(row["live"]),
-        attempt=call.attempt,
-        now=row["now"],
-        freeze=freeze,
-    )
+        await deny(conn, run, found.held, f"step {call.name}")
 
 
 def _approval_used(standing: Standing) -> ApprovalStanding | None:

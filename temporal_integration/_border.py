@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -202,7 +203,8 @@ class BorderInterceptor(ActivityInboundInterceptor):
             await self._record_failure(attempt, error)
             raise error
         else:
-            return await self._record_outcome(attempt, result)
+            with _heartbeating(input):
+                return await self._record_outcome(attempt, result)
         finally:
             claims.remove(call.key, call.attempt)
 
@@ -245,6 +247,34 @@ class BorderInterceptor(ActivityInboundInterceptor):
             )
         except Unavailable as away:
             activity.logger.warning("failure of %s not recorded: %s", call.name, away)
+
+
+@contextmanager
+def _heartbeating(input: ExecuteActivityInput) -> Generator[None]:
+    """Heartbeat for the activity while its outcome is recorded, if the server expects it to.
+
+    Its function has ended and beats no more. A database that is away would otherwise cost an
+    attempt whose effect has happened.
+    """
+    timeout = activity.info().heartbeat_timeout
+    if not timeout:
+        yield
+        return
+    seconds = timeout.total_seconds() / 3
+    beating = asyncio.create_task(_beat(seconds, in_thread=input.executor is not None))
+    try:
+        yield
+    finally:
+        beating.cancel()
+
+
+async def _beat(seconds: float, *, in_thread: bool) -> None:
+    while True:
+        if in_thread:  # the SDK's heartbeat of a synchronous activity waits for this loop
+            await asyncio.to_thread(activity.heartbeat)
+        else:
+            activity.heartbeat()
+        await asyncio.sleep(seconds)
 
 
 class _Attempt:

@@ -49,7 +49,8 @@ class Dispatcher:
                 self._look_again.clear()
                 await self._look()
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self._look_again.wait(), _LOOK_EVERY)
+                    async with asyncio.timeout(_LOOK_EVERY):
+                        await self._look_again.wait()
         finally:
             tasks = [listening, *self._delivering]
             for task in tasks:

@@ -70,7 +70,8 @@ class Endings:
             while True:
                 try:
                     pause = max(0.0, next_sweep - time.monotonic())
-                    hint = await asyncio.wait_for(self._hints.get(), pause)
+                    async with asyncio.timeout(pause):  # wait_for of 3.11 loses cancellations
+                        hint = await self._hints.get()
                     task = asyncio.create_task(self._look_soon(*hint))
                     looking.add(task)
                     task.add_done_callback(looking.discard)

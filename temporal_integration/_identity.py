@@ -20,10 +20,13 @@ def acting_as(actor: str) -> Generator[None]:
             address, since it travels in a header.
 
     Raises:
-        ValueError: The id is empty or too long.
+        ValueError: The id is empty, too long, or has characters that nobody can see.
     """
-    if not actor or len(actor) > 512:
-        raise ValueError("an actor is an id of 1 to 512 characters")
+    if not 0 < len(actor) <= 512 or not actor.isprintable() or actor != actor.strip():
+        raise ValueError(
+            f"{actor[:60]!r} is no actor: an id has 1 to 512 printable characters and no space "
+            "at either end"
+        )
     token = _ACTOR.set(actor)
     try:
         yield

@@ -260,7 +260,7 @@ async def _stop(work: Sequence[asyncio.Task[None]], database: Database) -> None:
     while running := [task for task in work if not task.done()]:
         for task in running:
             task.cancel()
-        # Python 3.11's wait_for loses a cancellation that comes together with its result.
+        # Python 3.11's wait_for, which drivers use, loses one that comes with its result.
         await asyncio.wait(running, timeout=_CANCEL_AGAIN)
     await asyncio.gather(*work, return_exceptions=True)
     await database.close()

@@ -200,6 +200,8 @@ async def _wait_until_serving(address: str, process: ServerProcess | None) -> No
 async def _look(address: str) -> None:
     """Raise unless the server answers for the namespace `default`."""
     ip, _, port = address.rpartition(":")
+    if not ip or not port.isdecimal():
+        raise ConfigurationError(f"{address!r} is no address.", hint="Write it as host:port.")
     _, writer = await asyncio.open_connection(ip, int(port))  # the client's own retries are slow
     writer.close()
     await writer.wait_closed()

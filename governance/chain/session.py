@@ -24,7 +24,7 @@ from governance.db.connection import Target
 from governance.db.failures import translated
 from governance.db.queries import load
 from governance.db.versions import check_schema
-from governance.errors import ChainBroken, SchemaMissing, SealerRunning
+from governance.errors import ChainBroken, KeyInvalid, SchemaMissing, SealerRunning
 from governance.signing import Signer, Verifier
 
 _SQL: Final = load("sealing")
@@ -102,6 +102,7 @@ class Session:
         settings = self._settings
         async with self._transaction(transaction.SNAPSHOT) as conn:
             self._origin = await _origin(conn)
+            _refuse_other_key(settings.signer, self._origin)
             outside = await from_sinks(settings.sinks, self._origin, settings.verifiers)
             inside = await from_database(conn, self._origin, settings.verifiers)
             if inside is not None and not outside and not settings.new_sinks:
@@ -204,3 +205,13 @@ async def _origin(conn: Connection) -> str:
     if row is None:
         raise SchemaMissing("The log has no name.", hint="Run `governance migrate`.")
     return str(row[0])
+
+
+def _refuse_other_key(signer: Signer, origin: str) -> None:
+    """A checkpoint signed by the key of another log is one that nobody can verify."""
+    name = signer.verifier.name
+    if name != origin:
+        raise KeyInvalid(
+            f'The key is named "{name}" and the log "{origin}".',
+            hint=f"Sign with the key of this log: `governance keys new {origin}`.",
+        )

@@ -24,6 +24,7 @@ app = typer.Typer(
 approvals.app.command("approve")(deciding.approve)
 approvals.app.command("reject")(deciding.reject)
 approvals.app.command("withdraw")(deciding.withdraw)
+approvals.app.command("revoke")(deciding.revoke)
 approvals.app.command(
     "deny", hidden=True, context_settings={"allow_extra_args": True, "ignore_unknown_options": True}
 )(deciding.deny)

@@ -102,7 +102,11 @@ def _data(row: dict[str, Any]) -> dict[str, Any]:
         "state": row["state"],
         "title": row["title"],
         "requested_by": row["actor"],
-        "needs": {"approvers": 1, "roles": row["roles"]},
+        "needs": {
+            "approvers": row["needed"],
+            "missing": _missing(row),
+            "roles": row["roles"],
+        },
         "step": row["step"],
         "requested_at": row["requested_at"],
         "decide_by": row["decide_by"],
@@ -118,7 +122,22 @@ def _cells(row: dict[str, Any]) -> list[str]:
         row["state"],
         row["title"],
         row["actor"],
-        f"1 {one_of(tuple(row['roles']))}",
+        _needs(row),
         moment(row["decide_by"], now),
         span(now - row["requested_at"]),
     ]
+
+
+def _missing(row: dict[str, Any]) -> int:
+    """How many more have to approve; none once it is decided."""
+    waits = row["state"] == State.PENDING
+    return max(0, row["needed"] - row["voted"]) if waits else 0
+
+
+def _needs(row: dict[str, Any]) -> str:
+    """`1 finance-approver`; of several, how many are missing: `1 of 2 finance-approver`."""
+    if row["needed"] > 1 and row["state"] == State.PENDING:
+        from governance.rules.quorum import what_is_missing
+
+        return what_is_missing(_missing(row), row["needed"], row["roles"])
+    return f"{row['needed']} {one_of(tuple(row['roles']))}"

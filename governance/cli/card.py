@@ -10,9 +10,11 @@ from governance.cli.text import SHORT, clock, moment, one_of, span
 from governance.db.statements import Row
 from governance.eligibility import Eligibility
 from governance.names import ApprovalState, Verdict
+from governance.rules.quorum import what_is_missing
 from governance.rules.template import render_links
 
 _DONE = {Verdict.APPROVE: "approved", Verdict.REJECT: "rejected"}
+_COUNTS = {True: "counts", False: "does not count"}
 
 
 def as_data(found: Approval, reader: Eligibility) -> dict[str, Any]:
@@ -31,8 +33,15 @@ def as_data(found: Approval, reader: Eligibility) -> dict[str, Any]:
         "links": render_links(found.rule, found.shown),
         "on_approve": on_approve(found),
         "on_reject": on_reject(found),
-        "needs": {"approvers": 1, "roles": list(found.roles)},
+        "needs": {
+            "approvers": found.rule.needed,
+            "missing": _missing(found),
+            "roles": list(found.roles),
+        },
         "decisions": list(found.decisions),
+        "votes": [
+            {"by": vote.by, "counts": vote.counts, "why": vote.why} for vote in found.tally.votes
+        ],
         "eligibility": _eligibility(reader),
         "decide_by": found.decide_by,
         "execute_by": found.execute_by,
@@ -78,9 +87,11 @@ def rule(found: Approval) -> str:
     """Why it stopped: who has to decide, by which rule of which contract."""
     version = f" {found.contract.version}" if found.contract.version else ""
     apart = ", who must not be the one who asked" if "actor" in found.rule.duties else ""
+    needed = found.rule.needed
+    how_many = "one" if needed == 1 else f"{needed} different people, each"
     return (
-        f'"{found.name}" takes one {one_of(found.roles)}{apart} (contract {found.flow}{version}, '
-        f"{found.contract.digest.hex()[:SHORT]})."
+        f'"{found.name}" takes {how_many} {one_of(found.roles)}{apart} '
+        f"(contract {found.flow}{version}, {found.contract.digest.hex()[:SHORT]})."
     )
 
 
@@ -132,9 +143,21 @@ def _pairs(values: Mapping[str, str]) -> str:
 
 
 def _decisions(found: Approval) -> str:
+    tally = found.tally
     if not found.decisions:
-        return "none yet, 0 of 1"
-    return "\n".join(_decision(row) for row in found.decisions)
+        return f"none yet, 0 of {tally.needed}"
+    lines = [_decision(row) for row in found.decisions]
+    if tally.needed > 1 or found.rule.approver_recheck:
+        lines += [f"{vote.by} {_COUNTS[vote.counts]}: {vote.why}" for vote in tally.votes]
+    if tally.needed > 1 and _waits(found):
+        missing = what_is_missing(tally.missing, tally.needed, found.roles)
+        lines.append(f"still needed: {missing}")
+    return "\n".join(lines)
+
+
+def _missing(found: Approval) -> int:
+    """How many more have to approve; none once it is decided."""
+    return found.tally.missing if _waits(found) else 0
 
 
 def _decision(row: Row) -> str:

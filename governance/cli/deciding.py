@@ -1,4 +1,4 @@
-"""`governance approvals approve|reject|withdraw`: look, ask, decide, say what came of it."""
+"""`governance approvals approve|reject|withdraw|revoke`: look, ask, decide, say what came of it."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from governance.approvals import Approval
     from governance.client import GovernanceClient
     from governance.eligibility import Eligibility
+    from governance.rules.decision import Accepted
 
 _Look = Callable[["GovernanceClient"], Awaitable[tuple["Approval", "Eligibility"]]]
 _DIGEST = re.compile(r"[0-9a-f]{12,64}")
@@ -50,16 +51,21 @@ def approve(
 ) -> None:
     """Approve, and the step runs once.
 
-    If its actor may still go on by then.
+    If nobody else has to approve and its actor may still go on by then.
     """
     found = _seen(database_url, realm, approval, claimed, yes, digest, "Approve")
     who, why = decider(claimed), reason or ""
 
-    async def work(client: GovernanceClient) -> None:
-        await client.approve(found.id, who, why, digest=found.input_digest)
+    async def work(client: GovernanceClient) -> Accepted:
+        return await client.approve(found.id, who, why, digest=found.input_digest)
 
-    ask(database_url, realm, work)
+    accepted = ask(database_url, realm, work)
     _told(database_url, realm, found, claimed, "Approved", as_json)
+    if accepted.missing and not as_json:
+        from governance.rules.quorum import what_is_missing
+
+        missing = what_is_missing(accepted.missing, accepted.needed, found.roles)
+        output.say(f"Still needed: {missing}.")
 
 
 def reject(
@@ -102,6 +108,27 @@ def withdraw(
         return found
 
     _told(database_url, realm, ask(database_url, realm, work), claimed, "Withdrawn", as_json)
+
+
+def revoke(
+    approval: Id,
+    reason: Reason = None,
+    claimed: Person = None,
+    as_json: Json = False,
+    database_url: DatabaseUrl = None,
+    realm: Realm = "default",
+) -> None:
+    """Take an approval back, with a reason, before its step begins."""
+    if not (reason or "").strip() and not sys.stdin.isatty():
+        raise ReasonRequired("A revocation needs a reason.", hint="Say why with --reason.")
+    who, why = decider(claimed), reason or str(typer.prompt("Why?", err=True))
+
+    async def work(client: GovernanceClient) -> Approval:
+        found = await client.show_approval(await client.find_approval(approval))
+        await client.revoke(found.id, who, why)
+        return found
+
+    _told(database_url, realm, ask(database_url, realm, work), claimed, "Revoked", as_json)
 
 
 def deny() -> None:

@@ -65,6 +65,18 @@ def _decided(said: Said) -> str:
     )
 
 
+def _vote(said: Said) -> str:
+    return f"{_decided(said)}; {said['missing']} of {said['needed']} still missing"
+
+
+def _revoked(said: Said) -> str:
+    sender = said.after("submitted_by", ", ")
+    return (
+        f'{said["revoked_by"]} took the approval of "{said["name"]}" back, {said.roles()} '
+        f"({said['method']}{sender}){said.after('reason')}"
+    )
+
+
 def _refused(said: Said) -> str:
     return (
         f"{said['refused']} tried to {said['verdict']}, {said.roles()}, and was refused: "
@@ -107,7 +119,9 @@ _SENTENCES: Final[Mapping[str, Callable[[Said], str]]] = {
     "approval.requested": lambda s: (
         f'Step "{s["step"]}" waits for a decision: {s["title"]} (takes one of: {s.words("roles")})'
     ),
+    "approval.vote": _vote,
     "approval.decided": _decided,
+    "approval.revoked": _revoked,
     "approval.refused": _refused,
     "approval.withdrawn": lambda s: (
         f"The request was withdrawn{s.after('by', ' by ')}{s.after('why')}"

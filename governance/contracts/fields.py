@@ -21,6 +21,9 @@ MAX_TEXT = 2000
 MAX_NAME = 200
 """Longest name in a contract, in characters."""
 
+MAX_PEOPLE = 20
+"""Most people that one approval can take."""
+
 _T = TypeVar("_T")
 _DURATION = re.compile(r"([1-9][0-9]{0,8})([smhd])")
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -139,6 +142,13 @@ def _scalar(value: object) -> str | bool | Decimal:
     raise wrong("text, true, false or a decimal")
 
 
+def _people(value: object) -> int:
+    # No Decimal: 2.0 approvers is a slip.
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MAX_PEOPLE:
+        raise wrong(f"a whole number from 1 to {MAX_PEOPLE}")
+    return value
+
+
 def _switch(value: object) -> bool:
     if not isinstance(value, bool):
         raise wrong("true or false")
@@ -208,6 +218,9 @@ Lease: TypeAlias = Annotated[timedelta, PlainValidator(_lease)]
 
 Number: TypeAlias = Annotated[Decimal, PlainValidator(_number)]
 """A decimal, never a float."""
+
+People: TypeAlias = Annotated[int, PlainValidator(_people)]
+"""How many people: a whole number from 1 to `MAX_PEOPLE`."""
 
 Scalar: TypeAlias = Annotated[str | bool | Decimal, PlainValidator(_scalar)]
 """What a condition compares with: text, true, false or a decimal."""

@@ -21,7 +21,13 @@ from governance.canonical import Json
 FORMAT = "governance/contract/1"
 """Name of the form, written into it."""
 
-ADDED_LATER: frozenset[tuple[str, str]] = frozenset({("FlowContract", "elsewhere")})
+ADDED_LATER: frozenset[tuple[str, str]] = frozenset(
+    {
+        ("FlowContract", "elsewhere"),
+        ("ApprovalRule", "needed"),
+        ("ApprovalRule", "approver_recheck"),
+    }
+)
 """Pairs of model and field that are left out where they hold their default."""
 
 _NUMBER = "number"

@@ -28,6 +28,7 @@ from governance.contracts.fields import (
     Listed,
     Name,
     Number,
+    People,
     Prose,
     Scalar,
     Series,
@@ -87,7 +88,9 @@ class ApprovalRule(ContractModel):
     table: ClassVar[str] = "approvals"
 
     roles: Annotated[Listed[Name], MinLen(1)]
+    needed: People = 1
     duties: Listed[Duty] = ("actor",)
+    approver_recheck: Switch = False
     decide_by: Duration | None = None
     execute_by: Duration | None = None
     title: Line | None = None

@@ -202,6 +202,13 @@ class Database:
                 self._pool = await self._new_pool()
             return self._pool
 
+    async def _renewed(self, lost: _Pool) -> _Pool:
+        async with self._opening:
+            if self._pool is lost:
+                self._pool = await self._new_pool()
+                await lost.close(timeout=0)
+            return self._pool or lost
+
     async def _new_pool(self) -> _Pool:
         low, high = self._size
         pool: _Pool = AsyncConnectionPool(
@@ -249,6 +256,10 @@ class Database:
         except PoolTimeout as error:
             conn = await self._target.connect()  # raises with the reason, if there is one
             await conn.close()
+            if pool.get_stats()["pool_size"] < self._size[1]:
+                # It lost its connections and waits longer and longer before it makes new ones; the
+                # server is there again. A new pool does not wait.
+                return await (await self._renewed(pool)).getconn()
             raise DatabaseBusy(
                 f"No free connection to {self.label} within {self._wait:g} s: "
                 f"all {self._size[1]} are in use."

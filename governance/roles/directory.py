@@ -6,6 +6,7 @@ other locks they need, and `read_statement` after all of them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -59,6 +60,11 @@ class Held:
 def lock_statement(realm: str, actor: str) -> Statement:
     """The shared lock that makes role changes of this actor wait until commit."""
     return _Q["lock_actor_shared"], {"realm": realm, "actor": actor}
+
+
+def lock_all_statement(realm: str, actors: Sequence[str]) -> Statement:
+    """The same lock for several actors, in the order in which role changes take it."""
+    return _Q["lock_actors_shared"], {"realm": realm, "actors": list(actors)}
 
 
 def read_statement(realm: str, actor: str) -> Statement:

@@ -13,11 +13,13 @@ from governance.errors import (
     ApprovalMissing,
     ApprovalNotUsable,
     ApprovalRejected,
+    ApproverLostRole,
     Frozen,
     ResumeDenied,
     StepRefused,
 )
 from governance.names import ApprovalState, ExecutionState
+from governance.rules.quorum import Tally
 from governance.rules.resume import admits
 
 
@@ -79,6 +81,7 @@ class Standing:
         attempt: The attempt that asks.
         now: The database's clock.
         freeze: What stops the flow or its realm, if anything does.
+        tally: The votes by the roles that their givers hold now, where the contract asks for it.
     """
 
     execution: ExecutionState
@@ -94,6 +97,7 @@ class Standing:
     attempt: uuid.UUID
     now: datetime
     freeze: FreezeStanding | None = None
+    tally: Tally | None = None
 
 
 def admit(standing: Standing) -> Admission:
@@ -118,6 +122,8 @@ def admit(standing: Standing) -> Admission:
         check_approval(standing)
     if not admits(standing.resume_roles, standing.roles_held):
         raise ResumeDenied
+    if standing.tally is not None:
+        check_approvers(standing.tally)
     if standing.live and standing.holder is not None:
         mine = standing.holder == standing.attempt
         return Admission.SAME_CLAIM if mine else Admission.BUSY
@@ -145,6 +151,20 @@ def check_approval(standing: Standing) -> None:
     if newest.state not in (ApprovalState.APPROVED, ApprovalState.USED) or late:
         how = "expired" if late else newest.state.value
         raise ApprovalNotUsable(f"The approval of this step cannot be used: {how}.")
+
+
+def check_approvers(tally: Tally) -> None:
+    """Check that enough of those who approved could approve now.
+
+    Raises:
+        ApproverLostRole: They could not.
+    """
+    if tally.missing:
+        raise ApproverLostRole(
+            f"Of {len(tally.votes)} who approved, {tally.counted} still may; "
+            f"it takes {tally.needed}.",
+            hint="Grant the role again, or revoke the approval: the next call then asks anew.",
+        )
 
 
 def _not_asked(standing: Standing) -> StepRefused:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -10,9 +10,11 @@ from governance.contracts import ApprovalRule
 from governance.errors import (
     ActorMustNotDecide,
     AlreadyDecided,
+    AlreadyVoted,
     ApprovalExpired,
     ApprovalWithdrawn,
     BarrierNotMet,
+    CannotRevoke,
     DecisionRefused,
     ReasonRequired,
 )
@@ -20,6 +22,7 @@ from governance.names import ApprovalState, Verdict
 from governance.rules.barrier import matching
 from governance.rules.duties import excluded
 from governance.rules.limits import is_past
+from governance.rules.quorum import is_among, what_is_missing
 
 _MOMENT = "%Y-%m-%d %H:%M:%S %Z"
 
@@ -52,6 +55,7 @@ def may_decide(
     reason: str | None,
     decided_by: str | None = None,
     decided_at: datetime | None = None,
+    voters: Sequence[str] = (),
 ) -> Accepted:
     """Let a decision through, or say why not.
 
@@ -70,10 +74,11 @@ def may_decide(
         reason: Why; a rejection needs one.
         decided_by: Who decided it before, if somebody did.
         decided_at: When they did.
+        voters: Who approved it before, each a person of their own; read after the locks too.
 
     Raises:
         DecisionRefused: `ActorMustNotDecide`, `BarrierNotMet`, `AlreadyDecided`,
-            `ApprovalWithdrawn`, `ApprovalExpired` or `ReasonRequired`.
+            `AlreadyVoted`, `ApprovalWithdrawn`, `ApprovalExpired` or `ReasonRequired`.
     """
     roles = _admitted(rule, actor, decider, roles_held)
     refusal = closed(state, decided_by, decided_at)
@@ -81,9 +86,67 @@ def may_decide(
         raise refusal
     if is_past(decide_by, now):
         raise ApprovalExpired(f"The time to decide ran out on {decide_by:{_MOMENT}}.")
-    if verdict is Verdict.REJECT and not (reason or "").strip():
-        raise ReasonRequired("A rejection needs a reason.", hint="Say why in a sentence.")
-    return Accepted(roles)
+    return _counted(rule, decider, verdict, reason, roles, voters)
+
+
+def _counted(
+    rule: ApprovalRule,
+    decider: str,
+    verdict: Verdict,
+    reason: str | None,
+    roles: tuple[str, ...],
+    voters: Sequence[str],
+) -> Accepted:
+    """What a vote of this person adds to those before it."""
+    if verdict is Verdict.REJECT:
+        if not (reason or "").strip():
+            raise ReasonRequired("A rejection needs a reason.", hint="Say why in a sentence.")
+        return Accepted(roles, rule.needed)  # one is enough, also from somebody who had approved
+    if is_among(decider, voters):
+        missing = what_is_missing(rule.needed - len(voters), rule.needed, rule.roles)
+        raise AlreadyVoted(
+            f"{decider} has approved already; still needed: {missing}.",
+            hint="Somebody else approves, or you reject.",
+        )
+    return Accepted(roles, rule.needed, rule.needed - len(voters) - 1)
+
+
+def may_revoke(
+    rule: ApprovalRule,
+    *,
+    actor: str,
+    decider: str,
+    roles_held: Collection[str],
+    voters: Sequence[str],
+    state: ApprovalState,
+    begun: bool,
+    now: datetime,
+    execute_by: datetime | None,
+    reason: str,
+    decided_by: str | None,
+    decided_at: datetime | None,
+) -> None:
+    """Let somebody take an approval back before it is used, or say why not.
+
+    Who approved may, and whoever could. Arguments as for `may_decide`; `begun` says whether an
+    attempt holds the step or its outcome is recorded.
+
+    Raises:
+        DecisionRefused: `ActorMustNotDecide`, `BarrierNotMet`, `CannotRevoke`, `AlreadyDecided`,
+            `ApprovalWithdrawn`, `ApprovalExpired` or `ReasonRequired`.
+    """
+    if not is_among(decider, voters):
+        _admitted(rule, actor, decider, roles_held)
+    if state is ApprovalState.PENDING:
+        raise CannotRevoke("Nothing has been decided yet.", hint="To stop it, reject it.")
+    if state is ApprovalState.USED or (state is ApprovalState.APPROVED and begun):
+        raise CannotRevoke("The step has begun: its approval is used.")
+    if state is not ApprovalState.APPROVED and (refusal := closed(state, decided_by, decided_at)):
+        raise refusal
+    if is_past(execute_by, now):
+        raise ApprovalExpired("The time of this approval has run out.")
+    if not reason.strip():
+        raise ReasonRequired("A revocation needs a reason.", hint="Say why in a sentence.")
 
 
 def _admitted(
@@ -121,7 +184,9 @@ def closed(state: ApprovalState, by: str | None, at: datetime | None) -> Decisio
             return ApprovalWithdrawn("The approval was withdrawn: nobody waits for it any more.")
         case ApprovalState.EXPIRED:
             return ApprovalExpired("The time of this approval has run out.")
-        case ApprovalState.REJECTED | ApprovalState.REVOKED:
-            return AlreadyDecided(f"The approval was {state} already{tail}")
+        case ApprovalState.REVOKED:
+            return AlreadyDecided("The approval was revoked already.")
+        case ApprovalState.REJECTED:
+            return AlreadyDecided(f"The approval was rejected already{tail}")
         case ApprovalState.APPROVED | ApprovalState.USED:
             return AlreadyDecided(f"The approval was approved already{tail}")

@@ -63,9 +63,11 @@ INSERT INTO governance.entry_kind (type, writers) VALUES
     ('flow.failed', '{worker}'),
     ('flow.cancelled', '{worker}'),
     ('approval.requested', '{worker}'),
+    ('approval.vote', '{decider}'),
     ('approval.decided', '{decider}'),
     ('approval.refused', '{decider}'),
     ('approval.withdrawn', '{worker,decider}'),
+    ('approval.revoked', '{decider}'),
     ('approval.expired', '{worker,decider}'),
     ('resume.admitted', '{worker}'),
     ('resume.denied', '{worker}'),
@@ -424,6 +426,7 @@ CREATE TABLE governance.approval (
     input_digest bytea NOT NULL CHECK (octet_length(input_digest) = 32),
     binds_digest bytea NOT NULL CHECK (octet_length(binds_digest) = 32),
     roles text[] NOT NULL,
+    needed integer NOT NULL DEFAULT 1 CHECK (needed BETWEEN 1 AND 20),
     title text NOT NULL,
     shown text NOT NULL,
     state text NOT NULL CHECK (state IN
@@ -443,7 +446,8 @@ CREATE INDEX approval_pending ON governance.approval (realm, requested_at, id)
     WHERE state = 'pending';
 CREATE INDEX approval_overdue ON governance.approval (realm, decide_by) WHERE state = 'pending';
 
--- What people decided. Insert-only for everybody.
+-- What people decided, each vote a row. Insert-only for everybody. Who approved may still reject
+-- while others are asked.
 CREATE TABLE governance.decision (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     approval uuid NOT NULL REFERENCES governance.approval,
@@ -455,7 +459,7 @@ CREATE TABLE governance.decision (
     roles_held text[] NOT NULL,
     at timestamptz NOT NULL,
     leaf bytea NOT NULL CHECK (octet_length(leaf) = 32),
-    UNIQUE (approval, decided_by)
+    UNIQUE (approval, decided_by, verdict)
 );
 
 -- A worker asks and withdraws; only a decider's session decides.

@@ -202,7 +202,7 @@ def main() -> int:
     except GovernanceError as error:
         print(f"{error.code}: {error}", file=sys.stderr)
         return 2
-    except asyncio.CancelledError:
+    except (asyncio.CancelledError, KeyboardInterrupt):
         print("stopped; the servers too", file=sys.stderr)
         return 130
     return 0

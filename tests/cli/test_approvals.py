@@ -26,7 +26,7 @@ def test_the_list_as_data(cli: Command, waiting: str) -> None:
     [row] = cli("approvals", "list", "--json").data
     assert row["approval_id"] == waiting
     assert row["state"] == "pending"
-    assert row["needs"] == {"approvers": 1, "roles": ["finance-approver", "cfo"]}
+    assert row["needs"] == {"approvers": 1, "missing": 1, "roles": ["finance-approver", "cfo"]}
     assert row["decide_by"].endswith("Z")
     assert set(row) == {
         *("approval_id", "state", "title", "requested_by", "needs", "step"),

@@ -15,6 +15,7 @@ ASKING: list[tuple[str, ...]] = [
     ("approvals", "approve", "0" * 32, "--yes"),
     ("approvals", "reject", "0" * 32, "--yes", "--reason", "x"),
     ("approvals", "withdraw", "0" * 32),
+    ("approvals", "revoke", "0" * 32, "--reason", "x"),
     ("roles", "grant", "dora", "cfo"),
     ("roles", "revoke", "dora", "cfo"),
     ("roles", "list"),

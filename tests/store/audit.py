@@ -110,19 +110,27 @@ class Books:
         if how == "requested":
             self.approvals[approval] = "pending"
             self.asked[approval] = bytes.fromhex(said["step_key"])
-        elif how == "decided":
-            if self.approvals[approval] != "pending":
-                self.wrong.append(f"approval.decided while {self.approvals[approval]}")
-            verdict = {"approve": "approved", "reject": "rejected"}
-            self.approvals[approval] = verdict[said["verdict"]]
+        elif how in ("vote", "decided"):
+            self._while(how, approval, "pending")
             self.decisions.append((approval, said["decided_by"], said["verdict"], leaf))
-            self.wakes.append((stream, approval))
+            if how == "decided":
+                verdict = {"approve": "approved", "reject": "rejected"}
+                self.approvals[approval] = verdict[said["verdict"]]
+                self.wakes.append((stream, approval))
+        elif how == "revoked":
+            self._while(how, approval, "approved")
+            self.approvals[approval] = how
+            self.wakes += [(stream, approval)] * said["woken"]
         elif how in ("expired", "withdrawn"):
             self.approvals[approval] = how
             if said.get("limit") == "decide_by":
                 self.unheard.add(approval)  # told by a wake-up only if nobody had looked
             if said.get("by"):
                 self.wakes.append((stream, approval))
+
+    def _while(self, how: str, approval: str, state: str) -> None:
+        if self.approvals[approval] != state:
+            self.wrong.append(f"approval.{how} while {self.approvals[approval]}")
 
     def _step(self, stream: uuid.UUID, how: str, said: Payload) -> None:
         if how in ("injected", "evicted", "refused"):

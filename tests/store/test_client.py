@@ -22,6 +22,7 @@ from governance.errors import (
     ReasonRequired,
 )
 from governance.names import ApprovalState
+from governance.rules.decision import Accepted
 from tests.proxy import Loss, Proxy
 from tests.store import scenario as s
 
@@ -160,6 +161,21 @@ async def test_a_decision_survives_a_lost_commit(
     assert proxy.lost == 1
     assert (await kinds(client))[-1] == "approval.decided"
     assert "approval.refused" not in await kinds(client)
+    assert len((await client.show_approval(approval)).decisions) == 1
+
+
+@pytest.mark.parametrize("what", list(Loss))
+async def test_a_vote_survives_a_lost_commit(
+    proxy: Proxy, client: GovernanceClient, what: Loss
+) -> None:
+    await s.prepare(client.database, s.contract(needed=2))
+    run = await s.opened(client.database)
+    approval = await s.pending(client.database, run, s.call(run))
+    async with GovernanceClient(proxy.dsn, s.REALM) as behind:
+        await behind.list_approvals()
+        proxy.lose(what)
+        assert await behind.approve(approval, ANA, "fine") == Accepted(("approver",), 2, 1)
+    assert (await kinds(client))[-1] == "approval.vote"
     assert len((await client.show_approval(approval)).decisions) == 1
 
 

@@ -169,6 +169,35 @@ async def stop() -> Story:
     yield lambda conn: steps.begin(conn, run, s.call(run, "notify"))
 
 
+async def several() -> Story:
+    """A payment that takes two, is taken back, is asked again, and loses an approver."""
+    new = s.contract("3", needed=2, approver_recheck=True)
+    yield partial(administration.register_contract, realm=s.REALM, contract=new, by="ada")
+    yield partial(administration.activate_contract, realm=s.REALM, digest=new.digest, by="bob")
+    yield partial(administration.grant_role, realm=s.REALM, actor=s.EVA, role="approver", by="ada")
+    facts = s.facts()
+    run = yield lambda conn: executions.open_run(conn, facts, Actor(s.OLGA))
+    asked = s.request_for(s.call(run))
+    _, approval = yield partial(approvals.request, run=run, asked=asked)
+    for who in (s.ANA, s.ANA, s.EVA):
+        yield deciding(approval, who)
+    for who in (s.OLGA, s.EVA):
+        yield taking_back(approval, who)
+    yield lambda conn: steps.begin(conn, run, s.call(run))
+    again = s.call(run, round=2)
+    _, approval = yield partial(approvals.request, run=run, asked=s.request_for(again))
+    for who in (s.ANA, s.EVA):
+        yield deciding(approval, who)
+    yield revoking(s.EVA, "approver")
+    yield lambda conn: steps.begin(conn, run, again)
+    yield partial(administration.grant_role, realm=s.REALM, actor=s.EVA, role="approver", by="ada")
+    yield lambda conn: steps.begin(conn, run, again)
+
+
+def taking_back(approval: uuid.UUID, who: str) -> Act:
+    return lambda conn: decisions.revoke(conn, s.REALM, approval, Decider(who), "a mistake")
+
+
 def deciding(approval: uuid.UUID, who: str, verdict: Verdict = Verdict.APPROVE) -> Act:
     return lambda conn: decisions.decide(conn, s.REALM, approval, verdict, Decider(who), "why")
 
@@ -185,7 +214,8 @@ def ending(execution: uuid.UUID) -> Act:
 
 async def test_everything_is_cut_off_everywhere(db: Database) -> None:
     acts = 0
-    for story in (administrators(), payment(), refusals(), takeover(), stop()):
+    stories = (administrators(), payment(), refusals(), takeover(), stop(), several())
+    for story in stories:
         answer = None
         try:
             while True:

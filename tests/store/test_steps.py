@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from governance import approvals, canonical, executions, steps
+from governance import approvals, canonical, executions, reading, steps
 from governance.db import Database
 from governance.errors import (
     ApprovalMismatch,
@@ -226,7 +226,7 @@ async def test_of_many_attempts_one_may_run(world: Database) -> None:
 
 async def test_without_locks_many_may_run(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     await s.prepare(db)
-    for module, name in ((executions, "lock_execution"), (steps, "lock_step")):
+    for module, name in ((executions, "lock_execution"), (reading, "lock_step")):
         s.sabotage(monkeypatch, module, **{name: module._Q[name].replace("FOR NO KEY UPDATE", "")})
     for _ in range(20):
         begun = await crowded(db)

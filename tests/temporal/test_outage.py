@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Generator
 from functools import partial
 
@@ -12,7 +13,7 @@ from governance.testing import EmbeddedPostgres
 from tests import servers
 from tests.proxy import Proxy
 from tests.temporal.contracts import contract, free
-from tests.temporal.flows.pay import PayAroundGate, PayOnce, PaySlowlyOnce
+from tests.temporal.flows.pay import PayAroundGate, PayOnce, PaySlowlyBeating, PaySlowlyOnce
 from tests.temporal.playing import Play, playing, staged
 from tests.temporal.stage import Handle, Stage, result, until
 
@@ -67,6 +68,28 @@ async def test_when_a_step_has_run(play: Play, proxy: Proxy) -> None:
             "step.claimed",
             "step.executed",
         ]
+
+
+async def test_when_a_step_has_run_that_must_heartbeat(play: Play, proxy: Proxy) -> None:
+    """While its outcome waits to be recorded, its attempt is kept alive: it is not run again."""
+    contracts = [free("PaySlowlyBeating", "pay_slowly")]
+    options = {"contracts": contracts, "plugin": {"database_url": proxy.dsn}}
+    async with play(PaySlowlyBeating, **options) as stage:
+        handle = await stage.start(PaySlowlyBeating.run, "42")
+        await stage.ledger.entered["42"].wait()
+        proxy.refuse()
+        stage.ledger.gates["42"].set()
+        await stage.paid(1)
+        await asyncio.sleep(3)  # three times what the server waits for a heartbeat
+        proxy.refuse(False)
+        assert await result(handle) == "paid 42"
+        assert stage.ledger.whats == ["42"]
+        started = [
+            event.activity_task_started_event_attributes.attempt
+            for event in await stage.events(handle)
+            if event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_STARTED
+        ]
+        assert started == [1]
 
 
 @pytest.fixture

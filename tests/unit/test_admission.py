@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 
+from governance.contracts import ApprovalRule
 from governance.errors import (
     ApprovalMismatch,
     ApprovalMissing,
     ApprovalNotUsable,
     ApprovalRejected,
+    ApproverLostRole,
     Frozen,
     ResumeDenied,
     StepRefused,
@@ -27,6 +29,7 @@ from governance.rules.admission import (
     Standing,
     admit,
 )
+from governance.rules.quorum import tally
 
 NOW = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
 KEY, OTHER_KEY = b"k" * 32, b"o" * 32
@@ -106,6 +109,24 @@ def test_without_a_usable_approval(
 )
 def test_with_a_usable_approval(approvals: list[ApprovalStanding]) -> None:
     assert admit(replace(ALL_WELL, approvals=approvals)) is Admission.CLAIM
+
+
+def test_with_too_few_approvers_left() -> None:
+    two = ApprovalRule(roles=("approver",), needed=2)
+    for votes, enough in (
+        ([("ana", {"approver"}), ("eva", {"approver"})], True),
+        ([("ana", {"approver"}), ("eva", set[str]())], False),
+        ([("ana", {"approver"}), ("Ana", {"approver"})], False),
+    ):
+        standing = replace(ALL_WELL, tally=tally(two, "olga", votes))
+        if enough:
+            assert admit(standing) is Admission.CLAIM
+            continue
+        with pytest.raises(ApproverLostRole, match="Of 2 who approved, 1 still may; it takes 2"):
+            admit(standing)
+        with pytest.raises(ResumeDenied):  # the actor's own role comes first
+            admit(replace(standing, roles_held=frozenset()))
+        assert admit(replace(standing, has_outcome=True)) is Admission.INJECT
 
 
 @pytest.mark.parametrize("held", [set(), {"approver"}, {"Operator"}])

@@ -139,6 +139,22 @@ def test_every_field_is_in_the_canonical_form() -> None:
     )
 
 
+PLAIN = "ea282640ad2927e615dc4bb637ab0d2fc8195b6de9ba1eb9ea705cea5b91c9ca"
+"""Digest of a contract from before `needed` and `approver_recheck`."""
+
+
+def test_what_was_added_later_is_written_only_where_it_says_something() -> None:
+    plain = minimal(approvals={"finance": ApprovalRule(roles=("r",))})
+    assert plain.digest.hex() == PLAIN
+    spelled = ApprovalRule(roles=("r",), needed=1, approver_recheck=False)
+    assert minimal(approvals={"finance": spelled}).digest == plain.digest
+    several = ApprovalRule(roles=("r",), needed=2, approver_recheck=True)
+    written = minimal(approvals={"finance": several})
+    assert b'"approver_recheck":true' in written.canonical()
+    assert b'"needed":2' in written.canonical()
+    assert parse_canonical(written.canonical()).approvals["finance"] == several
+
+
 def test_every_change_changes_the_digest() -> None:
     changes: list[dict[str, Any]] = [
         {"flow": "G"},

@@ -19,6 +19,11 @@ CASES = [
     ("roles = ['r']\ndecide_by = '0s'", "decide_by", "'0s'", "a duration such as"),
     ("roles = ['r']\nexecute_by = '1w'", "execute_by", "'1w'", "a duration such as"),
     ("roles = ['r']\nexecute_by = '9999d'", "execute_by", "'9999d'", "at most ten years"),
+    *(
+        (f"roles = ['r']\nneeded = {wrong}", "needed", wrong, "a whole number from 1 to 20")
+        for wrong in ("0", "21", "-1", "2.0", "'2'", "true")
+    ),
+    ("roles = ['r']\napprover_recheck = 1", "approver_recheck", "1", "true or false"),
     ("roles = ['r']\ntitle = 'a {/0/b}'", "title", "{/0/b}", "paths listed in show: none"),
     (
         "roles = ['r']\nshow = ['/0/bb']\ntitle = 'a {/0/b}'",

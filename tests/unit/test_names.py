@@ -24,9 +24,11 @@ ENTRIES = """
     flow.failed worker
     flow.cancelled worker
     approval.requested worker
+    approval.vote decider
     approval.decided decider
     approval.refused decider
     approval.withdrawn worker decider
+    approval.revoked decider
     approval.expired worker decider
     resume.admitted worker
     resume.denied worker

@@ -72,7 +72,7 @@ def test_refused(changes: dict[str, Any], error: type[DecisionRefused], words: s
         decide(**changes)
 
 
-@pytest.mark.parametrize("state", ["approved", "rejected", "used", "revoked"])
+@pytest.mark.parametrize("state", ["approved", "rejected", "used"])
 def test_what_is_decided_names_who_did_it(state: str) -> None:
     with pytest.raises(AlreadyDecided) as caught:
         decide(state=ApprovalState(state), decided_by="eva", decided_at=NOW)

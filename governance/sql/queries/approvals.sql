@@ -11,10 +11,10 @@ ORDER BY requested_at DESC, id;
 -- A new request; it waits until somebody decides.
 INSERT INTO governance.approval
     (id, realm, execution, step_key, step, name, generation, n, round, run_id, input_digest, binds_digest,
-     roles, title, shown, state, requested_at, decide_by)
+     roles, needed, title, shown, state, requested_at, decide_by)
 VALUES
     (%(id)s, %(realm)s, %(execution)s, %(step_key)s, %(step)s, %(name)s, %(generation)s, %(n)s, %(round)s,
-     %(run_id)s, %(input_digest)s, %(binds_digest)s, %(roles)s, %(title)s, %(shown)s, 'pending',
+     %(run_id)s, %(input_digest)s, %(binds_digest)s, %(roles)s, %(needed)s, %(title)s, %(shown)s, 'pending',
      %(requested_at)s, %(decide_by)s);
 
 -- name: fetch_approval
@@ -46,6 +46,33 @@ FROM governance.decision
 WHERE approval = %(id)s
 ORDER BY id;
 
+-- name: fetch_votes
+-- Who approved so far, each with the leaf of the vote's entry. The execution's row is locked.
+SELECT decided_by, leaf FROM governance.decision
+WHERE approval = %(id)s AND verdict = 'approve'
+ORDER BY id;
+
+-- name: fetch_use
+-- How often the step of an approval was begun, whether an attempt holds it or it is done, and
+-- whether the wake-up of its decision is unused: then somebody may wait for it. But for renewals
+-- all of it changes under the execution's lock, which the caller holds.
+SELECT coalesce(s.token, 0) AS attempts,
+       s.outcome IS NOT NULL OR coalesce(s.lease_until > governance.clock(), false) AS begun,
+       EXISTS (SELECT FROM governance.outbox o
+               WHERE o.realm = a.realm AND o.execution = a.execution
+                 AND o.topic = replace(a.id::text, '-', '') AND o.done_at IS NULL) AS unheard
+FROM governance.approval a
+LEFT JOIN governance.step s ON s.key = a.step_key
+WHERE a.id = %(id)s;
+
+-- name: fetch_approvers
+-- Who approved what the step of this key may run by.
+SELECT d.decided_by
+FROM governance.approval a
+JOIN governance.decision d ON d.approval = a.id AND d.verdict = 'approve'
+WHERE a.step_key = %(step_key)s AND a.state IN ('approved', 'used')
+ORDER BY d.id;
+
 -- name: insert_decision
 -- Sent right behind the decision's entry, whose leaf is then the head of the execution's stream.
 INSERT INTO governance.decision
@@ -60,7 +87,7 @@ SET state = %(state)s, decided_at = %(at)s, execute_by = %(execute_by)s
 WHERE id = %(id)s AND state = 'pending';
 
 -- name: change_state
--- Expired, withdrawn or used.
+-- Expired, withdrawn or revoked.
 UPDATE governance.approval
 SET state = %(state)s
 WHERE id = %(id)s AND state = %(was)s
@@ -85,8 +112,10 @@ WHERE execution = %(execution)s AND step_key = %(step_key)s AND state = 'approve
 
 -- name: list_approvals
 -- Approvals of a realm in one state, oldest first.
-SELECT a.id, a.state, a.title, a.step, a.roles, a.requested_at, a.decide_by, e.actor,
-       e.workflow_id, e.flow, governance.clock() AS now
+SELECT a.id, a.state, a.title, a.step, a.roles, a.needed, a.requested_at, a.decide_by, e.actor,
+       e.workflow_id, e.flow, governance.clock() AS now,
+       (SELECT count(*) FROM governance.decision d
+        WHERE d.approval = a.id AND d.verdict = 'approve') AS voted
 FROM governance.approval a
 JOIN governance.execution e ON e.id = a.execution
 WHERE a.realm = %(realm)s AND (%(state)s::text IS NULL OR a.state = %(state)s)

@@ -2,6 +2,12 @@
 -- Role changes of this actor wait for us, or we wait for them. Read the roles in a later statement.
 SELECT pg_advisory_xact_lock_shared(7173, governance.actor_bucket(%(realm)s, %(actor)s));
 
+-- name: lock_actors_shared
+-- The same for several actors: each bucket once, in ascending order, as role changes take them.
+SELECT pg_advisory_xact_lock_shared(7173, b.bucket)
+FROM (SELECT DISTINCT governance.actor_bucket(%(realm)s, actor) AS bucket
+      FROM unnest(%(actors)s::text[]) actor ORDER BY 1 OFFSET 0) b;
+
 -- name: fetch_roles
 -- The roles an actor holds, since when and by whose grant, each with the newest entry about them:
 -- what a reading rests on. One row without a role for an actor who holds none.

@@ -135,3 +135,19 @@ class PayAndListen:
     @workflow.signal
     def poke(self) -> None:
         """Nothing."""
+
+
+@workflow.defn
+class PaySlowlyBeating:
+    """One payment whose activity has to heartbeat every second."""
+
+    @workflow.run
+    async def run(self, what: str) -> str:
+        result: str = await workflow.execute_activity(
+            "pay_slowly",
+            what,
+            result_type=str,
+            start_to_close_timeout=timedelta(seconds=60),
+            heartbeat_timeout=timedelta(seconds=1),
+        )
+        return result
