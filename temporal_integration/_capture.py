@@ -7,6 +7,7 @@ to the team's and remembers what it decoded first in an activity's task: its inp
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from collections.abc import Sequence
 from contextvars import ContextVar
@@ -15,6 +16,8 @@ from typing import cast
 from temporalio.api.common.v1 import Payload
 from temporalio.client import Client
 from temporalio.converter import (
+    ActivitySerializationContext,
+    DataConverter,
     PayloadCodec,
     SerializationContext,
     WithSerializationContext,
@@ -62,12 +65,30 @@ def captured_input(count: int) -> tuple[Payload, ...] | None:
 
 
 def with_capture(client: Client) -> Client:
-    """The same client, for a worker, with a codec that remembers inputs."""
+    """The same client, for a worker, whose activities' inputs are remembered."""
     config = client.config(active_config=True)
-    converter = config["data_converter"]
-    config["data_converter"] = dataclasses.replace(
-        converter, payload_codec=CapturingCodec(converter.payload_codec)
-    )
+    config["data_converter"] = _capturing(config["data_converter"])
     # The plugins have had their say on this configuration; they are not asked twice.
     config["plugins"] = []
     return Client(**config)
+
+
+def _capturing(converter: DataConverter) -> DataConverter:
+    """The team's converter, with our codec in the context of an activity and nowhere else.
+
+    Workflow tasks then go the same way as without the plugin.
+    """
+    team = type(converter)
+
+    def with_context(self: DataConverter, context: SerializationContext) -> DataConverter:
+        found = team.with_context(self, context)
+        if isinstance(context, ActivitySerializationContext):
+            found = copy.copy(found)
+            # The class is frozen; the SDK sets a context's codec in the same way.
+            object.__setattr__(found, "payload_codec", CapturingCodec(found.payload_codec))
+        return found
+
+    kind = type(team.__name__, (team,), {"with_context": with_context})
+    given = {f.name: getattr(converter, f.name) for f in dataclasses.fields(converter) if f.init}
+    capturing: DataConverter = kind(**given)
+    return capturing

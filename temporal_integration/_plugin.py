@@ -260,8 +260,10 @@ async def _stop(work: Sequence[asyncio.Task[None]], database: Database) -> None:
     while running := [task for task in work if not task.done()]:
         for task in running:
             task.cancel()
-        # Python 3.11's wait_for, which drivers use, loses one that comes with its result.
-        await asyncio.wait(running, timeout=_CANCEL_AGAIN)
+        # Python 3.11's wait_for, which drivers use, loses one that comes with its result. One of
+        # this task, from a loop that is closed, is no reason to leave the others running.
+        with suppress(asyncio.CancelledError):
+            await asyncio.wait(running, timeout=_CANCEL_AGAIN)
     await asyncio.gather(*work, return_exceptions=True)
     await database.close()
 

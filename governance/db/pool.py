@@ -60,7 +60,7 @@ class Database:
         min_size: int = 1,
         max_size: int = 10,
         password: PasswordSource | None = None,
-        prepare_threshold: int | None = 5,
+        prepare_threshold: int | None = 1,
         wait: float = 5.0,
     ) -> None:
         """Keep the settings; nothing is opened."""
@@ -148,8 +148,7 @@ class Database:
         return await self._run_once(work)
 
     async def _run_once(self, work: Callable[[Connection], Awaitable[T]]) -> T:
-        pool = await self._opened()
-        conn = await self._taken(pool)
+        pool, conn = await self._taken()
         try:
             with bounded(conn, WRITE.patience):
                 return await in_one_pipeline(conn, WRITE, self.label, work)
@@ -162,8 +161,7 @@ class Database:
         For what may be lost in a crash without harm: the session's own timeouts and durability
         hold. Raises like `transaction`; not tried again.
         """
-        pool = await self._opened()
-        conn = await self._taken(pool)
+        pool, conn = await self._taken()
         try:
             with bounded(conn, WRITE.patience), translated(self.label, committing=True):
                 return await statement(conn)
@@ -202,12 +200,11 @@ class Database:
                 self._pool = await self._new_pool()
             return self._pool
 
-    async def _renewed(self, lost: _Pool) -> _Pool:
+    async def _renew(self, lost: _Pool) -> None:
         async with self._opening:
-            if self._pool is lost:
+            if self._pool is lost and not self._closed:
                 self._pool = await self._new_pool()
                 await lost.close(timeout=0)
-            return self._pool or lost
 
     async def _new_pool(self) -> _Pool:
         low, high = self._size
@@ -228,19 +225,19 @@ class Database:
             ) from error
         return pool
 
-    async def _begun(self, pool: _Pool, kind: Kind) -> Connection:
-        """A connection with a transaction begun.
+    async def _begun(self, kind: Kind) -> tuple[_Pool, Connection]:
+        """A connection, and the pool it belongs to, with a transaction begun.
 
         A pooled connection may have died while it was idle; BEGIN finds out before anything was
         done, so the next one is taken.
         """
         for _ in range(self._size[1] + 1):
-            conn = await self._taken(pool)
+            pool, conn = await self._taken()
             begun = False
             try:
                 await begin(conn, kind, self.label)
                 begun = True
-                return conn
+                return pool, conn
             except ConnectionLost:
                 continue
             finally:
@@ -248,22 +245,26 @@ class Database:
                     await self._given_back(pool, conn)
         raise DatabaseUnavailable(f"{self.label} closes every connection at once.")
 
-    async def _taken(self, pool: _Pool) -> Connection:
-        try:
-            return await pool.getconn()
-        except PoolClosed as error:
-            raise DatabaseUnavailable(f"{self!r} was closed.") from error
-        except PoolTimeout as error:
-            conn = await self._target.connect()  # raises with the reason, if there is one
-            await conn.close()
-            if pool.get_stats()["pool_size"] < self._size[1]:
-                # It lost its connections and waits longer and longer before it makes new ones; the
-                # server is there again. A new pool does not wait.
-                return await (await self._renewed(pool)).getconn()
-            raise DatabaseBusy(
-                f"No free connection to {self.label} within {self._wait:g} s: "
-                f"all {self._size[1]} are in use."
-            ) from error
+    async def _taken(self) -> tuple[_Pool, Connection]:
+        """A connection and the pool it goes back to."""
+        while True:
+            pool = await self._opened()
+            try:
+                return pool, await pool.getconn()
+            except PoolClosed as error:
+                if self._closed:
+                    raise DatabaseUnavailable(f"{self!r} was closed.") from error
+            except PoolTimeout as error:
+                conn = await self._target.connect()  # raises with the reason, if there is one
+                await conn.close()
+                if pool.get_stats()["pool_size"] >= self._size[1]:
+                    raise DatabaseBusy(
+                        f"No free connection to {self.label} within {self._wait:g} s: "
+                        f"all {self._size[1]} are in use."
+                    ) from error
+                # The pool lost its connections and waits longer and longer before it makes new
+                # ones, though the server is there again. A new pool does not wait.
+                await self._renew(pool)
 
     async def _given_back(self, pool: _Pool, conn: Connection) -> None:
         try:
@@ -273,8 +274,7 @@ class Database:
 
     @asynccontextmanager
     async def _transaction(self, kind: Kind) -> AsyncGenerator[Connection]:
-        pool = await self._opened()
-        conn = await self._begun(pool, kind)
+        pool, conn = await self._begun(kind)
         try:
             with bounded(conn, kind.patience):
                 with translated(self.label):
