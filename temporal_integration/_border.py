@@ -37,7 +37,7 @@ from governance.errors import (
 )
 from governance.executions import Run
 from governance.rules.arguments import read_arguments
-from governance.rules.binding import binds_digest, input_digest
+from governance.rules.binding import bound_call, input_digest
 from governance.rules.selection import Deny, Pass, governs, guards, select
 from governance.rules.step_key import idempotency_key, step_key
 from temporal_integration import _failures
@@ -311,7 +311,7 @@ def _call(
             f"Step {step.name} was not called through the plugin.",
             hint="It was scheduled before the flow was governed, or by a worker without it.",
         )
-    bound = binds_digest(step, pairs)
+    bound = bound_call(step, activity.info().activity_type, pairs)
     limits = [step.lease, activity.info().start_to_close_timeout]
     return steps.Call(
         key=step_key(run.execution, run.generation, step.name, bound, claim.n),

@@ -26,7 +26,7 @@ from governance.errors import (
     UnmatchedCall,
 )
 from governance.rules.arguments import Argument, read_arguments
-from governance.rules.binding import binds_digest, input_digest
+from governance.rules.binding import bound_call, input_digest
 from governance.rules.selection import Deny, Pass, select
 from governance.rules.template import render_title, shown_values
 from temporal_integration import _failures
@@ -97,7 +97,7 @@ def choose(
     selected = select(contract, activity, arguments)
     if isinstance(selected, Pass | Deny):
         return selected
-    bound = binds_digest(selected, pairs)
+    bound = bound_call(selected, activity, pairs)
     counted = state.tracker.call(selected.name, bound)
     return GovernedCall(
         step=selected,

@@ -13,11 +13,13 @@ from typing import cast
 from governance import canonical
 from governance.canonical import Exact
 from governance.contracts import StepRule
+from governance.contracts.glob import is_glob
 from governance.contracts.pointer import MISSING, parse, resolve
 from governance.rules.arguments import Argument, Payload, Unreadable, read_arguments
 
 _INPUT = b"governance/input/1"
 _BINDS = b"governance/binds/1"
+_ACTIVITY = b"governance/activity/1"
 # The metadata that says how to read the data; the rest is the business of codecs and converters.
 _METADATA = ("encoding", "messageType")
 
@@ -41,6 +43,22 @@ def input_digest(payloads: Sequence[Payload]) -> bytes:
             digest.update(_part(metadata.get(key)))
         digest.update(_part(data))
     return digest.digest()
+
+
+def bound_call(step: StepRule, activity: str, payloads: Sequence[Payload]) -> bytes:
+    """Digest what makes two calls of a step the same action, the activity included.
+
+    A step that names one activity binds it by its own name, and the result is `binds_digest`. One
+    that selects by a pattern covers several, so the name of the one called is bound too.
+
+    Returns:
+        SHA-256, 32 bytes; for a pattern over `governance/activity/1`, the name and `binds_digest`,
+        each preceded by its length.
+    """
+    bound = binds_digest(step, payloads)
+    if not is_glob(step.activity):
+        return bound
+    return canonical.sha256(_part(_ACTIVITY) + _part(activity.encode()) + _part(bound))
 
 
 def binds_digest(step: StepRule, payloads: Sequence[Payload]) -> bytes:

@@ -151,3 +151,15 @@ class PaySlowlyBeating:
             heartbeat_timeout=timedelta(seconds=1),
         )
         return result
+
+
+@workflow.defn
+class PayByCardThenCash:
+    """When the card is declined, the code pays in cash."""
+
+    @workflow.run
+    async def run(self) -> str:
+        try:
+            return await pay("42", "pay_card")
+        except ActivityError:
+            return await pay("42", "pay_cash")
