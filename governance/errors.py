@@ -42,7 +42,6 @@
     │   ├── ApprovalNotUsable
     │   ├── ApproverLostRole
     │   ├── ResumeDenied
-    │   ├── StepConflict
     │   ├── StepEvicted
     │   ├── UnmatchedCall
     │   ├── AsyncCompletionUnsupported
@@ -325,12 +324,6 @@ class ResumeDenied(StepRefused):
     """The original actor no longer satisfies the flow's resume policy."""
 
     code = "resume_denied"
-
-
-class StepConflict(StepRefused):
-    """The call fits no recorded step while recorded ones are unmatched."""
-
-    code = "step_conflict"
 
 
 class StepEvicted(StepRefused):
